@@ -1,0 +1,1 @@
+"""The HTTP face: validate, call a stage or recall, answer."""

@@ -1,0 +1,1 @@
+"""The SDK: an HTTP client and a queue publisher with an outbox."""

@@ -1,0 +1,1 @@
+"""Pure rules of memory: values in, values out, standard library only."""

