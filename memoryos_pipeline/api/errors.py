@@ -1,0 +1,65 @@
+"""How errors leave: one JSON shape, `{"error": {"code", "message", "field"}}`, and the right status."""
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from sqlalchemy.exc import OperationalError, TimeoutError as PoolTimeoutError
+
+from memoryos_pipeline.domain.errors import (
+    ErasedScopeError,
+    InvalidTurnError,
+    MemoryosError,
+    ModelError,
+    NotFoundError,
+    TurnConflictError,
+    UnknownKeyError,
+)
+
+
+class ForbiddenError(MemoryosError):
+    """The API key lacks the scope this needs."""
+
+    def __init__(self, scope: str) -> None:
+        super().__init__(f"this API key lacks the scope {scope!r}")
+
+
+STATUS: dict[type[MemoryosError], tuple[int, str]] = {
+    InvalidTurnError: (422, "invalid_field"),
+    TurnConflictError: (422, "client_turn_id_conflict"),
+    ErasedScopeError: (410, "erased"),
+    UnknownKeyError: (401, "unknown_key"),
+    ForbiddenError: (403, "forbidden"),
+    NotFoundError: (404, "not_found"),
+    ModelError: (503, "model_unavailable"),
+}
+
+
+def error_response(status: int, code: str, message: str, field: str | None = None) -> JSONResponse:
+    """Return the one shape every error has."""
+    return JSONResponse({"error": {"code": code, "message": message, "field": field}}, status_code=status)
+
+
+def install_error_handlers(app: FastAPI) -> None:
+    """Map our errors, validation errors and an unreachable database to answers."""
+    app.add_exception_handler(MemoryosError, _ours)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(OperationalError, _database_away)
+    app.add_exception_handler(PoolTimeoutError, _database_away)
+
+
+async def _ours(_: Request, error: Exception) -> JSONResponse:
+    status, code = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), (500, "internal"))
+    return error_response(status, code, str(error), getattr(error, "field", None))
+
+
+async def _invalid(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this type only
+    first = error.errors()[0]
+    field = ".".join(str(part) for part in first["loc"][1:]) or "body"
+    return error_response(422, "invalid_field", f"{field}: {first['msg']}", field)
+
+
+async def _database_away(_: Request, __: Exception) -> JSONResponse:
+    response = error_response(503, "database_unavailable", "the database does not answer; try again")
+    response.headers["retry-after"] = "1"
+    return response

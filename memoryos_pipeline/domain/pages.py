@@ -1,0 +1,50 @@
+"""A page: a few consecutive turns of one conversation, and what is said about them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from memoryos_pipeline.domain.turns import Turn
+
+
+@dataclass(frozen=True, slots=True)
+class PageText:
+    """What a language model is shown of a page: its turns in order, and the turns of the page before it."""
+
+    page_id: UUID
+    turns: tuple[Turn, ...]
+    previous_turns: tuple[Turn, ...] = ()
+    previous_meta_summary: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PageSummary:
+    """What summarizing says about a page, in the language of its turns."""
+
+    summary: str
+    keywords: tuple[str, ...]
+    topics: tuple[str, ...]
+    """At most two."""
+    continues: bool
+    """Whether the page goes on with what the previous page was about."""
+    meta_summary: str
+    """Running summary of the chain of pages this one continues."""
+    model: str
+    """Model and prompt version that wrote it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A sealed page as stored."""
+
+    page_id: UUID
+    conversation_id: UUID
+    scope_id: UUID
+    first_seq: int
+    last_seq: int
+    first_turn_at: datetime
+    last_turn_at: datetime
+    summary: str | None
+    keywords: tuple[str, ...]
+    heat: float
+    heat_at: datetime
