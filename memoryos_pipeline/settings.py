@@ -52,8 +52,6 @@ class Settings(BaseSettings):
     """Work ids at most in one message."""
     relay_stale_seconds: float = Field(30.0, gt=0)
     """A published row that nobody claimed for this long is published again."""
-    idle_flush_seconds: float = Field(1800.0, gt=0)
-    """A conversation without a new turn for this long has its hot buffer sealed."""
     sweep_seconds: float = Field(5.0, gt=0)
     """How often beat looks for what is due."""
 

@@ -13,6 +13,8 @@ class Policy:
     page_size_turns: int = 5
     page_break_hours: float = 6.0
     """A silence this long between two turns (by turn time) ends a page, and everything before it leaves hot."""
+    idle_flush_minutes: float = 30.0
+    """A conversation without a new turn for this long (by recorded time) has its whole hot buffer sealed."""
     distill_when: Literal["cooled", "heated", "either", "sealed"] = "either"
     heat_half_life_days: float = 7.0
     cool_below: float = 0.3

@@ -72,6 +72,10 @@ COMPLETE = text("""
     returning work_id
 """)
 
+HOLD = text("""
+    select work_id from memoryos.work where work_id = :work_id and fence = :fence and state = 'leased' for update
+""")
+
 FAIL = text("""
     update memoryos.work
        set state = case when :dead then 'dead' else 'ready' end,
@@ -116,6 +120,12 @@ def complete(connection: Connection, lease: Lease) -> None:
     """
     values = {"work_id": lease.work_id, "fence": lease.fence, "generation": lease.generation}
     if connection.execute(COMPLETE, values).first() is None:
+        raise FencedError
+
+
+def hold(connection: Connection, lease: Lease) -> None:
+    """Check, in the transaction of an intermediate effect, that the lease still stands. Raises FencedError."""
+    if connection.execute(HOLD, {"work_id": lease.work_id, "fence": lease.fence}).first() is None:
         raise FencedError
 
 

@@ -84,6 +84,7 @@ create table memoryos.page (
     meta_summary     text,
     summary_model    text,
     summarized_at    timestamptz,
+    indexed_at       timestamptz,
     heat             double precision not null default 1.0 check (heat >= 0 and heat <= 1),
     heat_at          timestamptz not null default memoryos.now(),
     cools_at         timestamptz,
