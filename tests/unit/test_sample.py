@@ -38,18 +38,35 @@ QUESTION_KEYS = [
     "asked_at",
 ]
 
-EN_STOP = set(
+EN_STOP_TEXT = (
     "a about after again all am an and any are as at be been before but by can could did do does doing for"
     " from had has have he her here him his how i if in into is it its just me must my no not now of off on"
     " or our out over she should so some than that the their them then there these they this to too up us"
-    " was we were what when where which who why will with would you your".split()
+    " was we were what when where which who why will with would you your"
 )
+EN_STOP = set(EN_STOP_TEXT.split())
 ZH_STOP = (
-    "什么|怎么|怎样|如何|哪一|哪种|哪天|哪个|哪里|哪|我们|你们|我|你|他|她|的|了|是|在|和|到|把|被|有|这|那|吗|呢"
+    "什么|怎么|怎样|如何|哪一|哪种|哪天|哪个|哪里|哪"
+    "|我们|你们|我|你|他|她|的|了|是|在|和|到|把|被|有|这|那|吗|呢"
 )
-KO_STOP = {"제가", "저는", "저랑", "우리", "어떤", "어떻게", "무엇", "언제", "어디", "뭐예요", "했어요", "지금", "요즘"}
+KO_STOP = {
+    "제가",
+    "저는",
+    "저랑",
+    "우리",
+    "어떤",
+    "어떻게",
+    "무엇",
+    "언제",
+    "어디",
+    "뭐예요",
+    "했어요",
+    "지금",
+    "요즘",
+}
 KO_PARTICLES = (
-    "이었어요|이에요|인가요|에서는|에게|에서|으로|이랑|한테|부터|까지|예요|은|는|이|가|을|를|에|의|도|로|와|과|랑|만|요"
+    "이었어요|이에요|인가요|에서는|에게|에서|으로|이랑|한테|부터|까지|예요"
+    "|은|는|이|가|을|를|에|의|도|로|와|과|랑|만|요"
 )
 NAMES = {"maya", "companion", "陽斗", "지우", "阿林"}
 
