@@ -32,7 +32,7 @@ class Database:
             pool_size=pool_size,
             max_overflow=0,
             pool_timeout=10,
-            pool_pre_ping=False,
+            hide_parameters=True,  # an error must not carry what people said
             connect_args={"application_name": application_name, "connect_timeout": 5},
         )
 

@@ -23,7 +23,7 @@ create table memoryos.work (
     foreign key (tenant_id, scope_id) references memoryos.scope on delete cascade,
     check ((state = 'leased') = (lease_until is not null))
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
-create index work_ready on memoryos.work (kind, run_after, work_id) where state = 'ready';
+create index work_ready on memoryos.work (kind, tenant_id, run_after, work_id) where state = 'ready';
 create index work_leased on memoryos.work (lease_until) where state = 'leased';
 comment on table memoryos.work is 'The ledger of everything owed; done rows stay so that their unique key stops re-creation.';
 

@@ -31,6 +31,7 @@ grant delete on memoryos.event to memoryos_app; -- erasure of a user takes the e
 -- The ledger role moves work across tenants and sees when something is due, never what it says.
 grant select, insert, update on memoryos.work to memoryos_ledger;
 grant select, insert, update on memoryos.dead_letter, memoryos.periodic_run, memoryos.heartbeat to memoryos_ledger;
+grant delete on memoryos.periodic_run, memoryos.heartbeat to memoryos_ledger;
 grant select (tenant_id, on_hold) on memoryos.tenant to memoryos_ledger;
 grant select (tenant_id, scope_id) on memoryos.scope to memoryos_ledger;
 grant select (tenant_id, scope_id, conversation_id, last_activity_at, next_seq, sealed_through, closed_at)

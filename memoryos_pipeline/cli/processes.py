@@ -1,0 +1,74 @@
+"""Commands that are one long-lived process each: api, worker, relay, beat; and migrate."""
+
+import os
+import signal
+import socket
+import threading
+from typing import Annotated
+
+import typer
+
+from memoryos_pipeline.observability import configure_logging
+from memoryos_pipeline.settings import QUEUES, load_settings
+
+# Each command imports what it needs when it runs: a command starts in tenths of a second, and a worker's
+# parent process must not load models or open connections before it forks.
+
+
+def migrate() -> None:
+    """Bring the database to the newest schema."""
+    from memoryos_pipeline.pipeline import build_owner  # noqa: PLC0415
+    from memoryos_pipeline.store.migrate import migrate as run  # noqa: PLC0415
+
+    owner = build_owner(load_settings())
+    run(owner)
+    owner.dispose()
+    typer.echo("the schema is up to date")
+
+
+def api() -> None:
+    """Serve the HTTP API until SIGTERM."""
+    from memoryos_pipeline.api.serve import serve  # noqa: PLC0415
+
+    serve(load_settings())
+
+
+def worker(
+    queues: Annotated[str, typer.Option(help="Queues to serve, by comma.")] = ",".join(QUEUES),
+    pool: Annotated[str, typer.Option(help="Celery pool: threads, prefork or solo.")] = "threads",
+    concurrency: Annotated[int, typer.Option(help="Tasks at once.")] = 2,
+) -> None:
+    """Serve some queues until SIGTERM: running work is finished, the rest is handed back."""
+    os.environ.setdefault("REMAP_SIGTERM", "SIGQUIT")
+    from workers.celery_app import WORKER_ARGUMENTS, app  # noqa: PLC0415
+
+    name = f"{queues.replace(',', '-')[:60]}.{os.getpid()}@{socket.gethostname()}"
+    options = [f"--queues={queues}", f"--pool={pool}", f"--concurrency={concurrency}", f"--hostname={name}"]
+    app.worker_main(["worker", *options, "--events", "--loglevel=INFO", *WORKER_ARGUMENTS])
+
+
+def beat() -> None:
+    """Ring for the sweeps until SIGTERM."""
+    from workers.celery_app import app  # noqa: PLC0415
+    from workers.schedule import install_schedule  # noqa: PLC0415
+
+    install_schedule(app, load_settings())
+    app.Beat(loglevel="INFO", quiet=True, pidfile=None).run()
+
+
+def relay() -> None:
+    """Ring the doorbell for due work until SIGTERM."""
+    from redis import Redis  # noqa: PLC0415
+
+    from memoryos_pipeline.pipeline import build_ledger_database  # noqa: PLC0415
+    from workers.celery_app import app  # noqa: PLC0415
+    from workers.relay import Relay, celery_publisher  # noqa: PLC0415
+
+    settings = load_settings()
+    configure_logging(settings.log_level)
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    broker = Redis.from_url(settings.broker_url.get_secret_value(), socket_timeout=5, socket_connect_timeout=3)
+    name = f"relay@{socket.gethostname()}:{os.getpid()}"
+    Relay(build_ledger_database(settings), broker, celery_publisher(app), settings, name=name).run(stopped)

@@ -1,0 +1,59 @@
+"""Composition root: the only place that names concrete parts and which stage does which kind of work."""
+
+from collections.abc import Callable
+
+from memoryos_pipeline.domain.policies import DEFAULT
+from memoryos_pipeline.domain.work import Lease, WorkKind
+from memoryos_pipeline.models.factory import build_embedder, build_language_model
+from memoryos_pipeline.settings import Settings
+from memoryos_pipeline.stages.advance import advance
+from memoryos_pipeline.stages.apply_heat import apply_heat
+from memoryos_pipeline.stages.assign_segments import assign_segments
+from memoryos_pipeline.stages.distill_page import distill_page
+from memoryos_pipeline.stages.embed import embed
+from memoryos_pipeline.stages.forget import forget
+from memoryos_pipeline.stages.merge_knowledge import merge_knowledge
+from memoryos_pipeline.stages.parts import Parts
+from memoryos_pipeline.stages.summarize_page import summarize_page
+from memoryos_pipeline.store.database import Database
+from memoryos_pipeline.store.ledger import Ledger
+
+Stage = Callable[[Parts, Lease], None]
+
+STAGES: dict[str, Stage] = {
+    WorkKind.ADVANCE: advance,
+    WorkKind.SUMMARIZE: summarize_page,
+    WorkKind.EMBED: embed,
+    WorkKind.SEGMENT: assign_segments,
+    WorkKind.HEAT: apply_heat,
+    WorkKind.DISTILL: distill_page,
+    WorkKind.MERGE: merge_knowledge,
+    WorkKind.FORGET: forget,
+}
+
+
+def build_parts(settings: Settings) -> Parts:
+    """Build the parts of one process; call it after a fork, never before."""
+    embedder = build_embedder(settings)
+    return Parts(
+        database=Database(settings.database_url.get_secret_value(), pool_size=settings.database_pool_size),
+        embedder=embedder,
+        language_model=build_language_model(settings, embedder),
+        policy=DEFAULT,
+        max_attempts=settings.max_attempts,
+    )
+
+
+def build_ledger(settings: Settings, *, pool_size: int = 4) -> Ledger:
+    """Build the ledger over the role that sees work and no text."""
+    return Ledger(build_ledger_database(settings, pool_size=pool_size))
+
+
+def build_ledger_database(settings: Settings, *, pool_size: int = 2) -> Database:
+    """Connect as the ledger role."""
+    return Database(settings.ledger_url.get_secret_value(), pool_size=pool_size, application_name="memoryos-ledger")
+
+
+def build_owner(settings: Settings) -> Database:
+    """Connect as the owner role: migrations, keys, the clock."""
+    return Database(settings.owner_url.get_secret_value(), pool_size=1, application_name="memoryos-owner")

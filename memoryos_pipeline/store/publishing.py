@@ -1,0 +1,102 @@
+"""What the relay asks of the ledger: due rows fairly across tenants, stale stamps, leases that ran out."""
+
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy import Connection, text
+
+IN_BROKER = text("""
+    select kind, count(*) from memoryos.work
+     where state = 'ready' and kind = any(cast(:kinds as text[]))
+       and enqueued_at >= clock_timestamp() - :stale_seconds * interval '1 second'
+     group by kind
+""")
+
+# Tenants take turns: a skip scan lists those with ready rows of the kind, each offers its oldest, and the
+# offers are dealt round by round.
+PICK = text("""
+    with recursive waiting(tenant_id) as (
+        (select tenant_id from memoryos.work where kind = :kind and state = 'ready' order by tenant_id limit 1)
+        union all
+        select (select w.tenant_id from memoryos.work w
+                 where w.kind = :kind and w.state = 'ready' and w.tenant_id > waiting.tenant_id
+                 order by w.tenant_id limit 1)
+          from waiting where waiting.tenant_id is not null
+    ), offered as (
+        select offer.work_id, row_number() over (partition by waiting.tenant_id order by offer.run_after, offer.work_id) as round
+          from waiting cross join lateral (
+              select work_id, run_after from memoryos.work
+               where kind = :kind and state = 'ready' and tenant_id = waiting.tenant_id
+                 and run_after <= clock_timestamp()
+                 and (enqueued_at is null or enqueued_at < clock_timestamp() - :stale_seconds * interval '1 second')
+               order by run_after, work_id limit :room) offer
+    ), dealt as (
+        select work_id from offered order by round, work_id limit :room
+    ), locked as (
+        select work_id from memoryos.work where work_id in (select work_id from dealt) and state = 'ready'
+         for update skip locked
+    )
+    update memoryos.work set enqueued_at = clock_timestamp()
+     where work_id in (select work_id from locked) returning work_id
+""")
+
+UNSTAMP = text("update memoryos.work set enqueued_at = null where work_id = any(cast(:work_ids as bigint[])) and state = 'ready'")
+
+FORGET_BROKER = text("update memoryos.work set enqueued_at = null where state = 'ready' and enqueued_at is not null")
+
+REAP = text("""
+    with expired as (
+        select work_id from memoryos.work
+         where (state = 'leased' and lease_until < clock_timestamp()) or (state = 'ready' and attempts >= max_attempts)
+         order by work_id limit 1000 for update skip locked
+    ), reaped as (
+        update memoryos.work w
+           set state = case when attempts >= max_attempts then 'dead' else 'ready' end,
+               finished_at = case when attempts >= max_attempts then clock_timestamp() end,
+               last_error_class = 'lease_expired', enqueued_at = null, lease_until = null, owner = null
+          from expired where w.work_id = expired.work_id
+        returning w.tenant_id, w.work_id, w.fence, w.state
+    ), buried as (
+        insert into memoryos.dead_letter (tenant_id, work_id, fence, error_class, error)
+        select tenant_id, work_id, fence, 'lease_expired', 'the worker vanished on every attempt'
+          from reaped where state = 'dead'
+        on conflict do nothing
+    )
+    select count(*) from reaped
+""")
+
+UNKNOWN_KINDS = text("""
+    select distinct kind from memoryos.work where state = 'ready' and not kind = any(cast(:known as text[]))
+""")
+
+
+def count_in_broker(connection: Connection, kinds: Sequence[str], *, stale_seconds: float) -> int:
+    """Return how many rows of these kinds have a fresh doorbell in the broker."""
+    rows = connection.execute(IN_BROKER, {"kinds": list(kinds), "stale_seconds": stale_seconds}).all()
+    return sum(row.count for row in rows)
+
+
+def pick_due(connection: Connection, kind: str, *, room: int, stale_seconds: float) -> list[int]:
+    """Stamp and return up to `room` due rows of a kind, tenants taking turns."""
+    values = {"kind": kind, "room": room, "stale_seconds": stale_seconds}
+    return sorted(connection.execute(PICK, values).scalars())
+
+
+def unstamp(connection: Connection, work_ids: Iterable[int]) -> None:
+    """Take the stamp back from rows whose message could not be published."""
+    connection.execute(UNSTAMP, {"work_ids": list(work_ids)})
+
+
+def forget_broker(connection: Connection) -> int:
+    """Take every stamp back: the broker was emptied, so everything ready is published again."""
+    return connection.execute(FORGET_BROKER).rowcount
+
+
+def reap_expired(connection: Connection) -> int:
+    """Make rows whose lease ran out ready again, or bury them when no attempt is left."""
+    count: int = connection.execute(REAP).scalar_one()
+    return count
+
+
+def unknown_kinds(connection: Connection, known: Sequence[str]) -> list[str]:
+    """Return kinds that newer code has written and this code cannot do; they are left alone."""
+    return list(connection.execute(UNKNOWN_KINDS, {"known": list(known)}).scalars())

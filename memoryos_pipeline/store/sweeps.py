@@ -1,0 +1,82 @@
+"""What is due by time and belongs to nobody yet: idle conversations, cooling pages, fading knowledge.
+
+Each sweep is an index range scan over what is due, as the ledger role, and owes one work row a scope.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from memoryos_pipeline.domain.policies import DEFAULT, Policy
+from memoryos_pipeline.store.database import Database
+
+TAKE_SLOT = text("""
+    insert into memoryos.periodic_run (name, slot)
+    values (:name, to_timestamp(floor(extract(epoch from clock_timestamp()) / :period) * :period))
+    on conflict do nothing returning slot
+""")
+CLOSE_SLOT = text("update memoryos.periodic_run set owed = :owed where name = :name and slot = :slot")
+DROP_OLD_SLOTS = text("delete from memoryos.periodic_run where slot < clock_timestamp() - interval '7 days'")
+
+OWE_DUE = """
+    insert into memoryos.work (tenant_id, kind, subject_key, scope_id)
+    select tenant_id, '{kind}', subject, scope_id from ({due}) due(tenant_id, scope_id, subject)
+    order by tenant_id, subject
+    on conflict (tenant_id, kind, subject_key) do update
+       set generation = work.generation + 1, state = 'ready', attempts = 0, enqueued_at = null, finished_at = null,
+           run_after = clock_timestamp()
+     where work.state = 'done'
+"""
+"""Only finished rows are woken: one that is ready, leased or dead already stands for what is due."""
+
+FLUSH = text(OWE_DUE.format(kind="advance", due="""
+    select tenant_id, scope_id, conversation_id::text from memoryos.conversation
+     where sealed_through < next_seq - 1
+       and (closed_at is not null or last_activity_at <= memoryos.now() - :idle_minutes * interval '1 minute')
+"""))
+HEAT = text(OWE_DUE.format(kind="heat", due="""
+    select tenant_id, scope_id, scope_id::text from memoryos.page where cools_at <= memoryos.now()
+    union
+    select tenant_id, scope_id, scope_id::text from memoryos.access_event where applied_at is null
+"""))
+FORGET = text(OWE_DUE.format(kind="forget", due="""
+    select k.tenant_id, k.scope_id, k.scope_id::text from memoryos.knowledge k
+      join memoryos.tenant t on t.tenant_id = k.tenant_id and not t.on_hold
+     where k.status = 'active' and k.forget_at <= memoryos.now()
+    union
+    select k.tenant_id, k.scope_id, k.scope_id::text from memoryos.knowledge k
+      join memoryos.tenant t on t.tenant_id = k.tenant_id and not t.on_hold
+     where k.purge_at <= memoryos.now()
+"""))
+
+SWEEPS = {"flush": FLUSH, "heat": HEAT, "forget": FORGET}
+
+
+def owe_due(ledger: Database, *, name: str | None = None, policy: Policy = DEFAULT) -> int:
+    """Owe whatever is due now, for one sweep or for all of them; return how many rows were woken or made."""
+    names = [name] if name else list(SWEEPS)
+    with ledger.across_tenants() as connection:
+        return sum(_sweep(connection, each, policy) for each in names)
+
+
+def run_slot(ledger: Database, name: str, *, period_seconds: float, policy: Policy = DEFAULT) -> int | None:
+    """Run a sweep once per period, however many schedulers ask; None when the slot was taken already."""
+    with ledger.across_tenants() as connection:
+        slot: datetime | None = connection.execute(TAKE_SLOT, {"name": name, "period": period_seconds}).scalar()
+        if slot is None:
+            return None
+        owed = _sweep(connection, name, policy)
+        connection.execute(CLOSE_SLOT, {"owed": owed, "name": name, "slot": slot})
+        return owed
+
+
+def drop_old_slots(ledger: Database) -> None:
+    """Forget slots older than a week."""
+    with ledger.across_tenants() as connection:
+        connection.execute(DROP_OLD_SLOTS)
+
+
+def _sweep(connection: Connection, name: str, policy: Policy) -> int:
+    values: dict[str, Any] = {"idle_minutes": policy.idle_flush_minutes} if name == "flush" else {}
+    return connection.execute(SWEEPS[name], values).rowcount

@@ -1,0 +1,86 @@
+"""The Celery application: one direct queue a stage, late acks, no result backend, JSON only.
+
+Postgres decides what is owed and whether it was done; a message is a doorbell that carries work ids.
+"""
+
+import logging
+
+from celery import Celery
+from celery.signals import setup_logging, worker_process_init
+from kombu import Queue
+
+from memoryos_pipeline.observability import configure_logging
+from memoryos_pipeline.settings import QUEUES, Settings, load_settings
+from workers.masking import mask_message_bodies
+
+WORKER_ARGUMENTS = ("--without-gossip", "--without-mingle")
+GRACE_SECONDS = 30.0
+"""What a hard stop allows beyond the lease."""
+
+
+def broker_options(settings: Settings) -> dict[str, object]:
+    """Return the transport options every process on this broker must share: the shortest timeout would win."""
+    return {
+        "visibility_timeout": 2 * (settings.lease_seconds + GRACE_SECONDS),
+        "unacked_restore_interval": 10,
+        "unacked_restore_throttle": 1,
+        "socket_timeout": 10,
+        "socket_connect_timeout": 3,
+        "socket_keepalive": True,
+        "health_check_interval": 25,
+        "max_connections": 50,
+        "global_keyprefix": settings.broker_key_prefix,
+    }
+
+
+def build_app(settings: Settings) -> Celery:
+    """Build the application over these settings."""
+    app = Celery("memoryos", broker=settings.broker_url.get_secret_value())
+    app.conf.update(
+        broker_transport_options=broker_options(settings),
+        task_queues=[Queue(name, routing_key=name) for name in QUEUES],
+        task_default_queue="maintenance",
+        task_default_exchange_type="direct",
+        task_create_missing_queues=False,
+        task_routes={f"memoryos.{name}": {"queue": name} for name in QUEUES},
+        imports=[f"workers.{name}" for name in QUEUES],
+        task_serializer="json",
+        accept_content=["json"],
+        result_accept_content=["json"],
+        result_backend=None,
+        task_ignore_result=True,
+        task_acks_late=True,
+        task_acks_on_failure=True,
+        task_acks_on_timeout=True,
+        task_reject_on_worker_lost=False,
+        worker_prefetch_multiplier=1,
+        worker_cancel_long_running_tasks_on_connection_loss=False,
+        worker_enable_prefetch_count_reduction=True,
+        worker_hijack_root_logger=False,
+        worker_max_tasks_per_child=1000,
+        worker_soft_shutdown_timeout=25,
+        worker_send_task_events=True,
+        task_send_sent_event=True,
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        broker_pool_acquire_timeout=5,
+        task_publish_retry_policy={"max_retries": 2, "interval_start": 0, "interval_step": 0.2, "interval_max": 1},
+        beat_scheduler="celery.beat:Scheduler",
+    )
+    return app
+
+
+@setup_logging.connect  # type: ignore[untyped-decorator]
+def _log_as_we_do(**_: object) -> None:
+    configure_logging(load_settings().log_level)
+    mask_message_bodies(logging.getLogger("celery.worker.consumer.consumer"))
+
+
+@worker_process_init.connect  # type: ignore[untyped-decorator]
+def _fresh_process(**_: object) -> None:
+    from workers.runtime import forget_runtime  # noqa: PLC0415 - only in the child, after the fork
+
+    forget_runtime()
+
+
+app = build_app(load_settings())

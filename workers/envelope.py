@@ -1,0 +1,90 @@
+"""The one envelope around every stage: claim, run, and say what became of it. Stages know nothing of it."""
+
+import random
+from collections.abc import Sequence
+
+import structlog
+from celery import Task
+
+from memoryos_pipeline.domain.errors import FencedError
+from memoryos_pipeline.domain.work import ErrorClass, Lease, decide_retry
+from memoryos_pipeline.pipeline import STAGES
+from workers.runtime import Runtime, get_runtime
+
+log = structlog.get_logger("workers.envelope")
+MAX_IDS = 100
+
+
+class WorkTask(Task):  # type: ignore[misc]
+    """Base of every task: late ack, no result, and nothing printable but work ids."""
+
+    Request = "workers.masking:MaskedRequest"
+    acks_late = True
+    ignore_result = True
+
+
+def deliver(work_ids: object) -> None:
+    """Do the work rows a message names. Rows that are not due, or not ours, are left without a word."""
+    runtime = get_runtime()
+    leases = runtime.ledger.claim(
+        _clean(work_ids), owner=runtime.owner, lease_seconds=runtime.settings.lease_seconds
+    )
+    runtime.keeper.take(leases)
+    try:
+        for lease in leases:
+            if runtime.keeper.holds(lease):
+                run_lease(runtime, lease)
+    finally:
+        _hand_back(runtime, leases)
+
+
+def run_lease(runtime: Runtime, lease: Lease) -> None:
+    """Run the stage of one lease; a failure becomes a retry, a deferral or a dead letter, never silence."""
+    stage = STAGES.get(lease.kind)
+    with structlog.contextvars.bound_contextvars(work_id=lease.work_id, kind=lease.kind, fence=lease.fence):
+        try:
+            if stage is None:
+                raise UnknownKindError
+            stage(runtime.parts, lease)
+        except FencedError:
+            log.warning("work_fenced")
+        except Exception as error:  # noqa: BLE001 - every failure is classified and recorded
+            _fail(runtime, lease, error)
+        else:
+            runtime.keeper.completed += 1
+        finally:
+            runtime.keeper.drop(lease)
+
+
+class UnknownKindError(Exception):
+    """Newer code wrote this row; it is left for newer workers."""
+
+    error_class = ErrorClass.DEFERRED
+    retry_after_seconds = 60.0
+
+
+def _fail(runtime: Runtime, lease: Lease, error: Exception) -> None:
+    error_class = getattr(error, "error_class", ErrorClass.TRANSIENT)
+    decision = decide_retry(
+        error_class,
+        attempts=lease.attempts,
+        max_attempts=lease.max_attempts,
+        jitter=random.random(),  # noqa: S311 - spreads retries, hides nothing
+        retry_after_seconds=getattr(error, "retry_after_seconds", None),
+    )
+    reason = f"{type(error).__name__}: {error}"
+    held = runtime.ledger.fail(lease, decision, error_class=error_class, error=reason)
+    log.warning("work_failed", error=type(error).__name__, dead=decision.dead, held=held, exc_info=error)
+
+
+def _hand_back(runtime: Runtime, leases: Sequence[Lease]) -> None:
+    unfinished = [lease for lease in leases if runtime.keeper.holds(lease)]
+    runtime.ledger.release(unfinished)
+    for lease in unfinished:
+        runtime.keeper.drop(lease)
+
+
+def _clean(work_ids: object) -> list[int]:
+    """Keep what can be a work id: the broker is not ours alone."""
+    given = work_ids if isinstance(work_ids, list) else []
+    return [each for each in given[:MAX_IDS] if type(each) is int and 0 < each < 2**63]

@@ -1,0 +1,129 @@
+"""The relay: rings the doorbell for work that is due. It may die, run twice, or find the broker empty."""
+
+import secrets
+import threading
+from collections.abc import Callable, Sequence
+
+import structlog
+from celery import Celery
+from kombu.exceptions import OperationalError as BrokerError
+from redis import Redis, RedisError
+from sqlalchemy.exc import SQLAlchemyError
+
+from memoryos_pipeline.domain.work import QUEUE_OF_KIND
+from memoryos_pipeline.settings import QUEUES, Settings
+from memoryos_pipeline.store.database import Database
+from memoryos_pipeline.store.heartbeats import beat
+from memoryos_pipeline.store.publishing import (
+    count_in_broker,
+    forget_broker,
+    pick_due,
+    reap_expired,
+    unknown_kinds,
+    unstamp,
+)
+
+log = structlog.get_logger("workers.relay")
+REAP_EVERY_SECONDS = 1.0
+BEAT_EVERY_TICKS = 50
+BROKER_AWAY_SECONDS = 1.0
+
+Publish = Callable[[str, Sequence[int]], None]
+
+
+class Relay:
+    """Moves due work ids from Postgres to the broker, a bounded window at a time, tenants taking turns."""
+
+    def __init__(self, database: Database, broker: Redis, publish: Publish, settings: Settings, *, name: str) -> None:
+        self._database = database
+        self._broker = broker
+        self._publish = publish
+        self._settings = settings
+        self._name = name
+        self._epoch: str | None = None
+        self._ticks = 0
+        self.published = 0
+
+    def run(self, stopped: threading.Event) -> None:
+        """Tick until stopped: at once while there is work, after the idle time when there is none."""
+        pause = 0.0
+        while not stopped.wait(pause):
+            try:
+                moved = self.tick()
+            except (SQLAlchemyError, RedisError, BrokerError) as error:
+                log.warning("relay_waits", error=type(error).__name__)
+                pause = BROKER_AWAY_SECONDS
+            else:
+                pause = self._settings.relay_idle_seconds / 4 if moved else self._settings.relay_idle_seconds
+
+    def tick(self) -> int:
+        """Look once; return how many work ids were published."""
+        self._check_epoch()
+        self._keep_house()
+        return sum(self._serve(queue) for queue in QUEUES)
+
+    def _check_epoch(self) -> None:
+        """Notice a broker that was emptied or replaced: everything ready is then published again."""
+        key = f"{self._settings.broker_key_prefix}epoch"
+        found = self._broker.get(key)
+        epoch = found.decode() if isinstance(found, bytes) else None
+        if epoch is None:
+            self._broker.set(key, secrets.token_hex(8), nx=True)
+            fresh = self._broker.get(key)
+            epoch = fresh.decode() if isinstance(fresh, bytes) else None
+            self._forget("broker_epoch_lost")
+        elif self._epoch is not None and epoch != self._epoch:
+            self._forget("broker_epoch_changed")
+        self._epoch = epoch
+
+    def _forget(self, event: str) -> None:
+        with self._database.across_tenants() as connection:
+            log.info(event, unstamped=forget_broker(connection))
+
+    def _keep_house(self) -> None:
+        """Reap leases that ran out, report progress, and say when newer code has left work we cannot do."""
+        every = max(1, round(REAP_EVERY_SECONDS / self._settings.relay_idle_seconds))
+        if self._ticks % every == 0:
+            with self._database.across_tenants() as connection:
+                reaped = reap_expired(connection)
+                unknown = unknown_kinds(connection, list(QUEUE_OF_KIND)) if self._ticks % 300 == 0 else []
+            if reaped:
+                log.warning("leases_reaped", count=reaped)
+            if unknown:
+                log.error("unknown_kinds_waiting", kinds=unknown)
+        if self._ticks % BEAT_EVERY_TICKS == 0:
+            beat(self._database, self._name, "relay", completed=self.published)
+        self._ticks += 1
+
+    def _serve(self, queue: str) -> int:
+        kinds = [str(kind) for kind, target in QUEUE_OF_KIND.items() if target == queue]
+        if not kinds:
+            return 0
+        stale = self._settings.relay_stale_seconds
+        with self._database.across_tenants() as connection:
+            room = self._settings.relay_window - count_in_broker(connection, kinds, stale_seconds=stale)
+            picked = [pick_due(connection, kind, room=room, stale_seconds=stale) if room > 0 else [] for kind in kinds]
+        return sum(self._ring(queue, work_ids) for work_ids in picked)
+
+    def _ring(self, queue: str, work_ids: list[int]) -> int:
+        """Publish in batches; whatever the broker refuses is unstamped, so that it is due again at once."""
+        size = self._settings.relay_batch
+        for start in range(0, len(work_ids), size):
+            try:
+                self._publish(queue, work_ids[start : start + size])
+            except (RedisError, BrokerError):
+                with self._database.across_tenants() as connection:
+                    unstamp(connection, work_ids[start:])
+                raise
+        self.published += len(work_ids)
+        return len(work_ids)
+
+
+def celery_publisher(app: Celery) -> Publish:
+    """Return a publisher over a Celery application; a message shows its work ids and nothing else."""
+
+    def publish(queue: str, work_ids: Sequence[int]) -> None:
+        ids = list(work_ids)
+        app.send_task(f"memoryos.{queue}", args=[ids], queue=queue, argsrepr=f"({ids},)", kwargsrepr="{}")
+
+    return publish
