@@ -9,6 +9,7 @@ from celery import Task
 from memoryos_pipeline.domain.errors import FencedError
 from memoryos_pipeline.domain.work import ErrorClass, Lease, decide_retry
 from memoryos_pipeline.pipeline import STAGES
+from memoryos_pipeline.stages.parts import Parts
 from workers.runtime import Runtime, get_runtime
 
 log = structlog.get_logger("workers.envelope")
@@ -26,9 +27,7 @@ class WorkTask(Task):  # type: ignore[misc]
 def deliver(work_ids: object) -> None:
     """Do the work rows a message names. Rows that are not due, or not ours, are left without a word."""
     runtime = get_runtime()
-    leases = runtime.ledger.claim(
-        _clean(work_ids), owner=runtime.owner, lease_seconds=runtime.settings.lease_seconds
-    )
+    leases = runtime.ledger.claim(_clean(work_ids), owner=runtime.owner, lease_seconds=runtime.settings.lease_seconds)
     runtime.keeper.take(leases)
     try:
         for lease in leases:
@@ -40,12 +39,9 @@ def deliver(work_ids: object) -> None:
 
 def run_lease(runtime: Runtime, lease: Lease) -> None:
     """Run the stage of one lease; a failure becomes a retry, a deferral or a dead letter, never silence."""
-    stage = STAGES.get(lease.kind)
     with structlog.contextvars.bound_contextvars(work_id=lease.work_id, kind=lease.kind, fence=lease.fence):
         try:
-            if stage is None:
-                raise UnknownKindError
-            stage(runtime.parts, lease)
+            STAGES.get(lease.kind, _unknown)(runtime.parts, lease)
         except FencedError:
             log.warning("work_fenced")
         except Exception as error:  # noqa: BLE001 - every failure is classified and recorded
@@ -61,6 +57,10 @@ class UnknownKindError(Exception):
 
     error_class = ErrorClass.DEFERRED
     retry_after_seconds = 60.0
+
+
+def _unknown(_: Parts, __: Lease) -> None:
+    raise UnknownKindError
 
 
 def _fail(runtime: Runtime, lease: Lease, error: Exception) -> None:

@@ -46,7 +46,7 @@ class Journal(Protocol):
         """Return the kept answer to this very request, or None."""
         ...
 
-    def keep(
+    def keep(  # noqa: PLR0913 - one column each
         self, task: str, request_sha256: bytes, response: dict[str, Any], *, model: str, prompt_version: str,
         tokens_in: int, tokens_out: int,
     ) -> None:  # fmt: skip

@@ -7,7 +7,8 @@ from uuid import UUID
 from sqlalchemy import Connection, text
 
 INSERT = text("""
-    insert into memoryos.event (tenant_id, kind, scope_id, conversation_id, subject_id, related_id, seq, amount, work_id)
+    insert into memoryos.event
+        (tenant_id, kind, scope_id, conversation_id, subject_id, related_id, seq, amount, work_id)
     select :tenant_id, * from unnest(
         cast(:kinds as text[]), cast(:scopes as uuid[]), cast(:conversations as uuid[]), cast(:subjects as uuid[]),
         cast(:related as uuid[]), cast(:seqs as bigint[]), cast(:amounts as float8[]), cast(:works as bigint[]))

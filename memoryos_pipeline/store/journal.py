@@ -9,7 +9,9 @@ from sqlalchemy.dialects.postgresql import JSONB
 from memoryos_pipeline.domain.work import Lease
 from memoryos_pipeline.store.database import Database
 
-FIND = text("select response from memoryos.llm_call where tenant_id = :tenant_id and task = :task and request_sha256 = :sha")
+FIND = text(
+    "select response from memoryos.llm_call where tenant_id = :tenant_id and task = :task and request_sha256 = :sha"
+)
 KEEP = text("""
     insert into memoryos.llm_call (tenant_id, request_sha256, task, scope_id, work_id, fence, model, prompt_version,
                                    response, tokens_in, tokens_out)
@@ -33,7 +35,7 @@ class WorkJournal:
             answer: dict[str, Any] | None = connection.execute(FIND, values).scalar()
             return answer
 
-    def keep(
+    def keep(  # noqa: PLR0913 - one column each
         self, task: str, request_sha256: bytes, response: dict[str, Any], *, model: str, prompt_version: str,
         tokens_in: int, tokens_out: int,
     ) -> None:  # fmt: skip

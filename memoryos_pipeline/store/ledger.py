@@ -50,7 +50,8 @@ CLAIM = text("""
                     or (state = 'leased' and lease_until < clock_timestamp()))
              order by work_id for update skip locked) due
      where w.work_id = due.work_id
-    returning w.work_id, w.tenant_id, w.scope_id, w.kind, w.subject_key, w.generation, w.fence, w.attempts, w.max_attempts
+    returning w.work_id, w.tenant_id, w.scope_id, w.kind, w.subject_key, w.generation, w.fence, w.attempts,
+              w.max_attempts
 """)
 
 BEAT = text("""

@@ -5,10 +5,9 @@ from collections.abc import Iterable, Sequence
 from sqlalchemy import Connection, text
 
 IN_BROKER = text("""
-    select kind, count(*) from memoryos.work
+    select count(*) from memoryos.work
      where state = 'ready' and kind = any(cast(:kinds as text[]))
        and enqueued_at >= clock_timestamp() - :stale_seconds * interval '1 second'
-     group by kind
 """)
 
 # Tenants take turns: a skip scan lists those with ready rows of the kind, each offers its oldest, and the
@@ -22,7 +21,8 @@ PICK = text("""
                  order by w.tenant_id limit 1)
           from waiting where waiting.tenant_id is not null
     ), offered as (
-        select offer.work_id, row_number() over (partition by waiting.tenant_id order by offer.run_after, offer.work_id) as round
+        select offer.work_id,
+               row_number() over (partition by waiting.tenant_id order by offer.run_after, offer.work_id) as round
           from waiting cross join lateral (
               select work_id, run_after from memoryos.work
                where kind = :kind and state = 'ready' and tenant_id = waiting.tenant_id
@@ -39,7 +39,9 @@ PICK = text("""
      where work_id in (select work_id from locked) returning work_id
 """)
 
-UNSTAMP = text("update memoryos.work set enqueued_at = null where work_id = any(cast(:work_ids as bigint[])) and state = 'ready'")
+UNSTAMP = text(
+    "update memoryos.work set enqueued_at = null where work_id = any(cast(:work_ids as bigint[])) and state = 'ready'"
+)
 
 FORGET_BROKER = text("update memoryos.work set enqueued_at = null where state = 'ready' and enqueued_at is not null")
 
@@ -71,8 +73,9 @@ UNKNOWN_KINDS = text("""
 
 def count_in_broker(connection: Connection, kinds: Sequence[str], *, stale_seconds: float) -> int:
     """Return how many rows of these kinds have a fresh doorbell in the broker."""
-    rows = connection.execute(IN_BROKER, {"kinds": list(kinds), "stale_seconds": stale_seconds}).all()
-    return sum(row.count for row in rows)
+    values = {"kinds": list(kinds), "stale_seconds": stale_seconds}
+    count: int = connection.execute(IN_BROKER, values).scalar_one()
+    return count
 
 
 def pick_due(connection: Connection, kind: str, *, room: int, stale_seconds: float) -> list[int]:

@@ -3,11 +3,10 @@
 import pytest
 
 from memoryos_pipeline.domain.errors import FencedError
-from memoryos_pipeline.domain.ids import scope_id
 from memoryos_pipeline.domain.work import Lease, Owed, RetryDecision, WorkKind
 from memoryos_pipeline.store.ledger import complete, owe, owe_once
-from tests.conftest import Stack
 from tests.builders import create_scope
+from tests.conftest import Stack
 
 
 def _owe(stack: Stack, subject: str = "one") -> None:
