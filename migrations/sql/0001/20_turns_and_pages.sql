@@ -85,6 +85,7 @@ create table memoryos.page (
     summary_model    text,
     summarized_at    timestamptz,
     indexed_at       timestamptz,
+    assigned_at      timestamptz,
     heat             double precision not null default 1.0 check (heat >= 0 and heat <= 1),
     heat_at          timestamptz not null default memoryos.now(),
     cools_at         timestamptz,
@@ -104,7 +105,10 @@ create table memoryos.page (
     check (tier <> 'archived' or extracted_at is not null)
 ) with (fillfactor = 80);
 create index page_by_scope on memoryos.page (tenant_id, scope_id, last_turn_at);
+create index page_unassigned on memoryos.page (tenant_id, scope_id) where assigned_at is null;
+create index page_pinned on memoryos.page (tenant_id, scope_id) where pinned_at is not null;
 create index page_cools_at on memoryos.page (cools_at) where cools_at is not null;
+comment on column memoryos.page.assigned_at is 'When the page got its segment and became warm; null before.';
 comment on column memoryos.page.cools_at is 'When heat falls below the cooling threshold if nobody reads the page; null once that has been handled.';
 comment on column memoryos.page.knowledge_count is 'Candidates the distillation found: 0 is an explicit nothing, null is not distilled yet.';
 

@@ -46,4 +46,5 @@ create table memoryos.posting_length (
     primary key (tenant_id, scope_id, owner_kind, owner_id),
     foreign key (tenant_id, scope_id) references memoryos.scope on delete cascade
 );
+create index posting_length_by_owner on memoryos.posting_length (tenant_id, owner_kind, owner_id);
 comment on table memoryos.posting_length is 'How many terms an indexed owner has: the document length of BM25.';

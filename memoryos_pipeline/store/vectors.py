@@ -1,0 +1,176 @@
+"""Vectors: which model made them, where they are kept, and who is nearest. Exact, within one scope."""
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Protocol
+from uuid import UUID
+
+from sqlalchemy import Connection, TextClause, text
+
+FIND_SPACE = text("""
+    select space_id from memoryos.vector_space
+     where model = :model and revision = :revision and dimensions = :dimensions and token_cap = :token_cap
+""")
+CREATE_SPACE = text("""
+    insert into memoryos.vector_space (model, revision, dimensions, token_cap)
+    values (:model, :revision, :dimensions, :token_cap) on conflict do nothing
+""")
+PUT_VECTORS = text("""
+    insert into memoryos.embedding (tenant_id, scope_id, space_id, owner_kind, owner_id, vec, input_sha256,
+                                    tokens, truncated)
+    select :tenant_id, :scope_id, :space_id, :owner_kind, owner_id, cast(vec as public.halfvec), input_sha256,
+           tokens, truncated
+      from unnest(cast(:owner_ids as uuid[]), cast(:vectors as text[]), cast(:digests as bytea[]),
+                  cast(:tokens as integer[]), cast(:truncated as boolean[]))
+           as given(owner_id, vec, input_sha256, tokens, truncated)
+     order by owner_id
+    on conflict (tenant_id, space_id, owner_kind, owner_id) do update
+       set vec = excluded.vec, input_sha256 = excluded.input_sha256, tokens = excluded.tokens,
+           truncated = excluded.truncated, scope_id = excluded.scope_id
+""")
+GET_VECTORS = text("""
+    select owner_id, cast(vec as real[]) from memoryos.embedding
+     where tenant_id = :tenant_id and space_id = :space_id and owner_kind = :owner_kind
+       and owner_id = any(cast(:owner_ids as uuid[]))
+""")
+# The cast names the dimensions, so that an HNSW index on the same expression can serve a very large scope.
+NEAREST = """
+    select owner_kind, owner_id, 1 - distance as cosine
+      from (select owner_kind, owner_id,
+                   cast(vec as public.halfvec(DIMENSIONS)) <=> cast(:vector as public.halfvec(DIMENSIONS)) as distance
+              from memoryos.embedding
+             where tenant_id = :tenant_id and scope_id = :scope_id and space_id = :space_id
+               and owner_kind = any(cast(:owner_kinds as text[]))
+             order by cast(vec as public.halfvec(DIMENSIONS)) <=> cast(:vector as public.halfvec(DIMENSIONS))
+             limit :limit) near
+     order by distance, owner_kind, owner_id
+"""
+REMOVE_VECTORS = text("""
+    delete from memoryos.embedding
+     where tenant_id = :tenant_id and space_id in (select space_id from memoryos.vector_space)
+       and owner_kind = :owner_kind and owner_id = any(cast(:owner_ids as uuid[]))
+""")
+REMOVE_POSTINGS = text("""
+    delete from memoryos.posting
+     where tenant_id = :tenant_id and owner_kind = :owner_kind and owner_id = any(cast(:owner_ids as uuid[]))
+""")
+REMOVE_LENGTHS = text("""
+    delete from memoryos.posting_length
+     where tenant_id = :tenant_id and owner_kind = :owner_kind and owner_id = any(cast(:owner_ids as uuid[]))
+""")
+
+
+class SpaceOwner(Protocol):
+    """What names a vector space: any embedder."""
+
+    @property
+    def model(self) -> str: ...
+    @property
+    def revision(self) -> str: ...
+    @property
+    def dimensions(self) -> int: ...
+    @property
+    def token_cap(self) -> int: ...
+
+
+class VectorLike(Protocol):
+    """What is stored of one text: any embedded result."""
+
+    @property
+    def vector(self) -> Iterable[float]: ...
+    @property
+    def tokens(self) -> int: ...
+    @property
+    def truncated(self) -> bool: ...
+
+
+def ensure_space(connection: Connection, embedder: SpaceOwner) -> int:
+    """Return the id of an embedder's vector space, naming it on first use. Callers may keep the answer."""
+    values = {
+        "model": embedder.model,
+        "revision": embedder.revision,
+        "dimensions": embedder.dimensions,
+        "token_cap": embedder.token_cap,
+    }
+    found = connection.execute(FIND_SPACE, values).scalar()
+    if found is None:
+        connection.execute(CREATE_SPACE, values)
+        found = connection.execute(FIND_SPACE, values).scalar_one()
+    return int(found)
+
+
+def put_vectors(
+    connection: Connection,
+    tenant_id: UUID,
+    scope_id: UUID,
+    space_id: int,
+    owner_kind: str,
+    rows: Sequence[tuple[UUID, VectorLike, bytes]],
+) -> None:
+    """Store vectors, replacing those the owners had in this space; a row is (owner id, embedded, SHA-256 of text)."""
+    if not rows:
+        return
+    values = {
+        "tenant_id": tenant_id,
+        "scope_id": scope_id,
+        "space_id": space_id,
+        "owner_kind": owner_kind,
+        "owner_ids": [owner_id for owner_id, _, _ in rows],
+        "vectors": [vector_text(embedded.vector) for _, embedded, _ in rows],
+        "digests": [digest for _, _, digest in rows],
+        "tokens": [embedded.tokens for _, embedded, _ in rows],
+        "truncated": [embedded.truncated for _, embedded, _ in rows],
+    }
+    connection.execute(PUT_VECTORS, values)
+
+
+def get_vectors(
+    connection: Connection, tenant_id: UUID, *, space_id: int, owner_kind: str, owner_ids: Sequence[UUID]
+) -> dict[UUID, list[float]]:
+    """Return the vectors these owners have in a space, as they are stored (half precision)."""
+    values = {"tenant_id": tenant_id, "space_id": space_id, "owner_kind": owner_kind, "owner_ids": list(owner_ids)}
+    rows = connection.execute(GET_VECTORS, values).all() if owner_ids else []
+    return {owner_id: list(vector) for owner_id, vector in rows}
+
+
+def nearest(  # noqa: PLR0917 - the whole key of a search
+    connection: Connection,
+    tenant_id: UUID,
+    scope_id: UUID,
+    space_id: int,
+    owner_kinds: Sequence[str],
+    vector: Iterable[float],
+    limit: int,
+) -> list[tuple[str, UUID, float]]:
+    """Return (owner kind, owner id, cosine) of the `limit` nearest, best first; exact, ties by id."""
+    numbers = [float(number) for number in vector]
+    values = {
+        "tenant_id": tenant_id,
+        "scope_id": scope_id,
+        "space_id": space_id,
+        "owner_kinds": list(owner_kinds),
+        "vector": vector_text(numbers),
+        "limit": limit,
+    }
+    rows = connection.execute(nearest_query(len(numbers)), values)
+    return [(kind, owner_id, float(cosine)) for kind, owner_id, cosine in rows]
+
+
+def remove_index_rows(connection: Connection, tenant_id: UUID, owner_kind: str, owner_ids: Sequence[UUID]) -> None:
+    """Take owners out of every search: their vectors in all spaces, their postings and lengths."""
+    if not owner_ids:
+        return
+    values = {"tenant_id": tenant_id, "owner_kind": owner_kind, "owner_ids": sorted(owner_ids)}
+    for statement in (REMOVE_VECTORS, REMOVE_POSTINGS, REMOVE_LENGTHS):
+        connection.execute(statement, values)
+
+
+def vector_text(vector: Iterable[float]) -> str:
+    """Write a vector the way pgvector reads it."""
+    return "[" + ",".join(f"{number:.6g}" for number in vector) + "]"
+
+
+@cache
+def nearest_query(dimensions: int) -> TextClause:
+    """Return the search statement for vectors of this length."""
+    return text(NEAREST.replace("DIMENSIONS", str(int(dimensions))))
