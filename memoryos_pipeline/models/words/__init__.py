@@ -1,0 +1,1 @@
+"""Word lists, one file a list, words apart by white space."""
