@@ -1,0 +1,188 @@
+"""The forgetting law gives the published values, and the moment of forgetting agrees with it."""
+
+import math
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+
+from memoryos_pipeline.domain.forgetting import (
+    bounded_bias,
+    counted_reinforcements,
+    ebbinghaus_strength,
+    forget_at,
+    is_braked,
+    is_held,
+    is_new_hour,
+    reinforced_strength,
+    strength_of_rate,
+    survival_draw,
+    survives_sweep,
+    weight,
+)
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def _after(days: float) -> datetime:
+    return START + timedelta(days=days)
+
+
+def _weight(days: float, strength_days: float) -> float:
+    return weight(_after(days), START, strength_days=strength_days)
+
+
+def _life_days(strength_days: float, *, w0: float = 1.0) -> float:
+    end = forget_at(START, strength_days=strength_days, forget_below=0.1, w0=w0)
+    assert end is not None
+    return (end - START) / timedelta(days=1)
+
+
+class TestWeigh:
+    @pytest.mark.parametrize(("days", "strength", "expected"), [(1, 1, 0.3679), (1, 2, 0.6065), (5, 5, 0.3679)])
+    def test_retention_follows_the_paper(self, days: float, strength: float, expected: float) -> None:
+        """e^(-t/S) at (1 day, S=1), (1, 2) and (5, 5)."""
+        assert _weight(days, strength) == pytest.approx(expected, abs=5e-5)
+
+    def test_stronger_memories_fade_more_slowly(self) -> None:
+        """A higher strength keeps more at every later moment: the published code has this upside down."""
+        for days in (0.01, 1, 30, 400):
+            weights = [_weight(days, strength) for strength in (1, 2, 5, 50)]
+            assert weights == sorted(weights)
+            assert len(set(weights)) == 4
+
+    def test_the_daily_rate_has_its_half_life(self) -> None:
+        """lambda = .02 a day leaves one half at 34.657 days."""
+        assert _weight(34.657, strength_of_rate(0.02)) == pytest.approx(0.5, abs=1e-5)
+
+    def test_an_access_resets_the_weight(self) -> None:
+        """Accessed at day 40, a row weighs 1 then and decays from there."""
+        assert weight(_after(40), _after(40), strength_days=50) == 1.0
+        assert weight(_after(90), _after(40), strength_days=50) == pytest.approx(math.exp(-1))
+
+    def test_recall_lengthens_the_memory(self) -> None:
+        """MemoryBank: S=1, recalled at day 2, so S=2: .6065 at day 3 and .2231 at day 5."""
+        strength = ebbinghaus_strength(1)
+        assert strength == 2
+        assert weight(_after(3), _after(2), strength_days=strength) == pytest.approx(0.6065, abs=5e-5)
+        assert weight(_after(5), _after(2), strength_days=strength) == pytest.approx(0.2231, abs=5e-5)
+
+    def test_the_weight_stays_between_zero_and_one(self) -> None:
+        """Neither a clock behind the last reinforcement nor an age of centuries leaves 0..1."""
+        assert _weight(-1000, 1) == 1.0
+        assert _weight(10**6, 0.001) == 0.0
+
+
+class TestForgetAt:
+    @pytest.mark.parametrize(("rate_per_day", "days"), [(0.01, 230.26), (0.02, 115.13), (0.05, 46.05)])
+    def test_the_rate_sets_the_lifetime(self, rate_per_day: float, days: float) -> None:
+        """exp_rate with theta .1: 230.26, 115.13 and 46.05 days."""
+        assert _life_days(strength_of_rate(rate_per_day)) == pytest.approx(days, abs=5e-3)
+
+    def test_a_lifetime_is_a_multiple_of_the_strength(self) -> None:
+        """With theta .1 a row lives 2.3026 strengths."""
+        for strength in (1, 2, 50, 365):
+            assert _life_days(strength) == pytest.approx(2.302585 * strength, rel=1e-6)
+
+    def test_the_weight_crosses_the_threshold_then(self) -> None:
+        """At forget_at the weight is theta: just before it is above, just after below."""
+        end = forget_at(START, strength_days=50, forget_below=0.1, w0=0.7)
+        assert end is not None
+        minute = timedelta(minutes=1)
+        assert weight(end - minute, START, strength_days=50, w0=0.7) > 0.1
+        assert weight(end + minute, START, strength_days=50, w0=0.7) < 0.1
+
+    def test_what_starts_below_the_threshold_is_due_at_once(self) -> None:
+        """A start weight under theta never gives a moment before the row existed."""
+        assert _life_days(50, w0=0.05) == 0
+        assert _life_days(50, w0=0.0) == 0
+
+    def test_held_rows_have_no_end(self) -> None:
+        """Pinned or important enough: no moment of forgetting."""
+        assert forget_at(START, strength_days=50, forget_below=0.1, held=True) is None
+
+    def test_a_lifetime_beyond_the_calendar_is_no_end(self) -> None:
+        """A strength of millions of years does not fail."""
+        assert forget_at(START, strength_days=1e12, forget_below=0.1) is None
+
+
+class TestHold:
+    def test_importance_and_pins_hold(self) -> None:
+        """Importance holds from the floor on, a pin always."""
+        assert is_held(pinned=False, importance=0.9, importance_floor=0.9)
+        assert not is_held(pinned=False, importance=0.89, importance_floor=0.9)
+        assert is_held(pinned=True, importance=0.0, importance_floor=0.9)
+
+
+class TestReinforce:
+    def test_each_reinforcement_multiplies_up_to_the_cap(self) -> None:
+        """50 days times 1.5 again and again ends at 365 and stays there."""
+        strengths = [50.0]
+        for _ in range(6):
+            strengths.append(reinforced_strength(strengths[-1], factor=1.5, cap_days=365))
+        assert strengths[1:4] == [75.0, 112.5, 168.75]
+        assert strengths[5:] == [365, 365]
+
+    def test_a_strength_above_the_cap_is_not_lowered(self) -> None:
+        """A policy that got stricter weakens nothing when it reinforces."""
+        assert reinforced_strength(500, factor=1.5, cap_days=365) == 500
+
+    def test_recalls_stop_counting_at_the_cap(self) -> None:
+        """Ebbinghaus strength grows by its step and stops at its cap."""
+        assert [ebbinghaus_strength(n, cap_days=3) for n in range(5)] == [1, 2, 3, 3, 3]
+
+    def test_one_touch_an_hour_counts(self) -> None:
+        """Twenty touches in one conversation hour count once; another hour or conversation counts again."""
+        item, here, there = UUID(int=1), UUID(int=2), UUID(int=3)
+        burst = [(item, here, START + timedelta(minutes=minute)) for minute in range(20)]
+        assert counted_reinforcements(burst) == {item: 1}
+        later = (item, here, START + timedelta(hours=1))
+        elsewhere = (item, there, START)
+        assert counted_reinforcements([*burst, later, elsewhere]) == {item: 3}
+
+    def test_the_same_hour_is_no_new_hour(self) -> None:
+        """A touch counts from the next full hour on, and never backwards."""
+        assert not is_new_hour(START, START + timedelta(minutes=59))
+        assert is_new_hour(START, START + timedelta(minutes=60))
+        assert not is_new_hour(START, START - timedelta(hours=5))
+
+
+class TestBias:
+    def test_the_bias_is_bounded(self) -> None:
+        """Ranking is biased between 0.3 and 1.5, never to zero."""
+        assert [bounded_bias(w) for w in (-1, 0, 0.5, 1, 2)] == pytest.approx([0.3, 0.3, 0.9, 1.5, 1.5])
+
+
+class TestSurvive:
+    def test_a_draw_is_repeatable_and_differs_by_sweep(self) -> None:
+        """The same item and sweep always draw the same number; another sweep draws anew."""
+        item = UUID(int=7)
+        assert survival_draw(item, 3) == survival_draw(item, 3)
+        assert survival_draw(item, 3) != survival_draw(item, 4)
+
+    def test_sweeping_daily_kills_no_more_than_sweeping_once(self) -> None:
+        """After seven daily sweeps about e^(-7/5) of the items are left, as after a single one."""
+        items = [UUID(int=number) for number in range(4000)]
+        alive = items
+        for day in range(1, 8):
+            before, after = _weight(day - 1, 5), _weight(day, 5)
+            alive = [i for i in alive if survives_sweep(i, day, weight_before=before, weight_now=after)]
+        once = [i for i in items if survives_sweep(i, 99, weight_before=1.0, weight_now=_weight(7, 5))]
+        assert len(alive) / len(items) == pytest.approx(math.exp(-1.4), abs=0.02)
+        assert len(once) / len(items) == pytest.approx(math.exp(-1.4), abs=0.02)
+
+    def test_what_had_no_weight_does_not_survive(self) -> None:
+        """No division by zero, no resurrection."""
+        assert not survives_sweep(UUID(int=1), 1, weight_before=0.0, weight_now=0.0)
+
+
+class TestBrake:
+    def test_too_large_a_share_brakes(self) -> None:
+        """More than 5 % of a scope stops the sweep; exactly 5 % does not."""
+        assert is_braked(51, 1000, share=0.05, min_rows=20)
+        assert not is_braked(50, 1000, share=0.05, min_rows=20)
+
+    def test_a_handful_never_brakes(self) -> None:
+        """Nineteen of nineteen rows may go; twenty of twenty may not."""
+        assert not is_braked(19, 19, share=0.05, min_rows=20)
+        assert is_braked(20, 20, share=0.05, min_rows=20)
