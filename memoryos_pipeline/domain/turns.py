@@ -10,6 +10,15 @@ TurnKind = Literal["normal", "system", "recalled"]
 
 
 @dataclass(frozen=True, slots=True)
+class ConversationName:
+    """A conversation as its caller names it."""
+
+    user_id: str
+    agent_id: str
+    conversation_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class NewTurn:
     """A validated turn on its way in. `content` is plain text; `parts` keeps what was sent when it was a list."""
 
@@ -52,4 +61,5 @@ class Receipt:
     conversation_id: str
     seq: int
     position: int
+    body_sha256: bytes
     duplicate: bool = False

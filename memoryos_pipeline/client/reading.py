@@ -1,0 +1,80 @@
+"""What a client can read: searches, contexts, the tiers page by page, and how far the pipeline is."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from memoryos_pipeline.client.errors import NotDrainedError
+from memoryos_pipeline.client.transport import Transport
+
+PAGE_ROWS = 200
+POLL_SECONDS = 0.1
+
+Row = dict[str, Any]
+
+
+class ReadingClient(Transport):
+    """Requests that change nothing (`answer` records the two turns of its exchange)."""
+
+    def search(self, query: str, *, user_id: str, agent_id: str | None = None, limit: int = 10) -> Row:
+        """Return what matches a query over hot, warm and cold, with score, why, date and source turns."""
+        return self._ask("/v1/search", {"query": query, "user_id": user_id, "agent_id": agent_id, "limit": limit})
+
+    def context(self, query: str, *, user_id: str, agent_id: str | None = None, max_tokens: int = 800) -> Row:
+        """Return prompt-ready text within a token budget and the items it is made of."""
+        asked = {"query": query, "user_id": user_id, "agent_id": agent_id, "max_tokens": max_tokens}
+        return self._ask("/v1/context", asked)
+
+    def answer(self, query: str, *, user_id: str, **options: Any) -> Row:
+        """Return an answer with its sources; never sent twice, because it records turns.
+
+        `options` are further fields of POST /v1/answer, e.g. `agent_id`, `conversation_id`, `max_tokens`.
+        """
+        return self._ask("/v1/answer", {"query": query, "user_id": user_id, **options}, repeat=False)
+
+    def turns(self, *, user_id: str, **filters: Any) -> Iterator[Row]:
+        """Yield every recorded turn of a user, in a stable order."""
+        return self._rows("turns", user_id, filters)
+
+    def pages(self, *, user_id: str, **filters: Any) -> Iterator[Row]:
+        """Yield every page of a user with tier, summary and heat."""
+        return self._rows("pages", user_id, filters)
+
+    def knowledge(self, *, user_id: str, **filters: Any) -> Iterator[Row]:
+        """Yield what is known about a user, with weight, validity and sources."""
+        return self._rows("knowledge", user_id, filters)
+
+    def profile(self, *, user_id: str, **filters: Any) -> Iterator[Row]:
+        """Yield the traits of a user's profile."""
+        return self._rows("profile", user_id, filters)
+
+    def status(self) -> Row:
+        """Return how far the pipeline is: `owed` counts work that is due, leased or waiting for its turn."""
+        answer: Row = self.request("GET", "/v1/pipeline")
+        return answer
+
+    def wait(self, timeout_seconds: float = 600.0) -> Row:
+        """Return the status once nothing is owed. Raises NotDrainedError when that takes longer."""
+        deadline = time.monotonic() + timeout_seconds
+        while True:
+            status = self.status()
+            if not status["owed"]:
+                return status
+            if time.monotonic() >= deadline:
+                raise NotDrainedError(status["owed"], timeout_seconds)
+            self._pause(POLL_SECONDS)
+
+    def _ask(self, path: str, asked: Row, *, repeat: bool = True) -> Row:
+        given = {name: value for name, value in asked.items() if value is not None}
+        answer: Row = self.request("POST", path, json=given, repeat=repeat)
+        return answer
+
+    def _rows(self, tier: str, user_id: str, filters: Row) -> Iterator[Row]:
+        cursor: str | None = None
+        while True:
+            params = {"user_id": user_id, "limit": PAGE_ROWS, "cursor": cursor, **filters}
+            answer = self.request("GET", f"/v1/{tier}", params=params)
+            yield from answer["items"]
+            cursor = answer.get("next_cursor")
+            if cursor is None:
+                return
