@@ -1,0 +1,96 @@
+"""The values conflict rules work on: stored rows as truths, candidates as claims, and the plan of changes."""
+
+import hashlib
+import unicodedata
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from memoryos_pipeline.domain.knowledge import Candidate, Decision, KnowledgeKind
+from memoryos_pipeline.domain.policies import Policy
+
+Status = Literal["active", "superseded", "closed", "forgotten"]
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """A stored row as the rules see it.
+
+    `valid_from` is when it was first said, `asserted_at` when it was last said; both are turn times.
+    """
+
+    knowledge_id: UUID
+    lineage_id: UUID
+    version: int
+    kind: KnowledgeKind
+    content_key: bytes
+    slot: str | None
+    asserted_at: datetime
+    valid_from: datetime
+    valid_to: datetime | None
+    status: Status
+    superseded_by: UUID | None
+    close_reason: str | None
+    importance: float
+    strength_days: float
+    last_reinforced_at: datetime
+    pinned_at: datetime | None
+
+    @property
+    def is_live(self) -> bool:
+        """Whether this is current truth."""
+        return self.status == "active"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A candidate on its way in, under the id it would be stored under, with the neighbours it was shown."""
+
+    ordinal: int
+    knowledge_id: UUID
+    candidate: Candidate
+    offered: frozenset[UUID] = frozenset()
+
+    @property
+    def content_key(self) -> bytes:
+        """What makes two statements of one kind the same."""
+        return content_key(self.candidate.content)
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What was decided for a claim: `new_id` was stored, `old_id` is the row it met; `reason` says by what rule."""
+
+    ordinal: int
+    decision: Decision
+    reason: str
+    new_id: UUID | None
+    old_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Row changes of one page. `supported` pairs rows with the ordinals of claims that are new sources of them."""
+
+    added: tuple[tuple[int, Truth], ...]
+    changed: tuple[Truth, ...]
+    supported: tuple[tuple[UUID, int], ...]
+    reinforced: tuple[UUID, ...]
+    rulings: tuple[Ruling, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What the plan is made against: every version of the lineages concerned, and how many rows are live."""
+
+    truths: tuple[Truth, ...]
+    live_rows: int
+    now: datetime
+    policy: Policy
+
+
+def content_key(content: str) -> bytes:
+    """Return the SHA-256 of the compared form of a statement: forms, case and spaces folded."""
+    folded = " ".join(unicodedata.normalize("NFKC", content).casefold().split())
+    return hashlib.sha256(folded.encode("utf-8", "surrogatepass")).digest()
