@@ -1,11 +1,33 @@
 """Small builders of rows, for tests that need a past."""
 
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypedDict, Unpack
 from uuid import UUID
 
 from sqlalchemy import text
 
-from memoryos_pipeline.domain.ids import scope_id
+from memoryos_pipeline.domain.ids import conversation_id, scope_id
+from memoryos_pipeline.domain.policies import DEFAULT, Policy
+from memoryos_pipeline.domain.turns import NewTurn, TurnKind
+from memoryos_pipeline.domain.work import Lease, WorkKind
+from memoryos_pipeline.stages.record_turns import record_turns
+from memoryos_pipeline.store.clock import freeze_clock
 from tests.conftest import Stack
+
+START = datetime(2026, 3, 1, 9, tzinfo=UTC)
+READY = text("select work_id from memoryos.work where cast(:kind as text) is null or kind = :kind")
+
+
+class RecordOptions(TypedDict, total=False):
+    """How recorded turns may differ from the usual ones."""
+
+    user_id: str
+    conversation: str
+    start: datetime
+    first: int
+    policy: Policy
+    kind: TurnKind
+
 
 SCOPE = text("""
     insert into memoryos.scope (tenant_id, scope_id, user_id, agent_id)
@@ -20,3 +42,49 @@ def create_scope(stack: Stack, user_id: str = "maya", agent_id: str = "companion
     with stack.app.transaction(stack.tenant_id) as connection:
         connection.execute(SCOPE, values)
     return scope
+
+
+def record(stack: Stack, *contents: str, **options: Unpack[RecordOptions]) -> UUID:
+    """Record turns a minute apart, speakers taking turns; return the conversation's id."""
+    user_id, conversation = options.get("user_id", "maya"), options.get("conversation", "c1")
+    start, first = options.get("start", START), options.get("first", 1)
+    turns = [
+        NewTurn(
+            user_id=user_id,
+            agent_id="companion",
+            conversation_id=conversation,
+            client_turn_id=f"t{first + n}",
+            role="user" if n % 2 == 0 else "assistant",
+            speaker="Maya" if n % 2 == 0 else "Companion",
+            content=content,
+            occurred_at=start + timedelta(minutes=n),
+            kind=options.get("kind", "normal"),
+        )
+        for n, content in enumerate(contents)
+    ]
+    record_turns(stack.app, stack.tenant_id, turns, policy=options.get("policy", DEFAULT), max_attempts=5)
+    return conversation_id(scope_id(stack.tenant_id, user_id, "companion"), conversation)
+
+
+def numbered(count: int, *, first: int = 1) -> list[str]:
+    """Return `count` contents that differ."""
+    return [f"Message number {n} is about subject {n}." for n in range(first, first + count)]
+
+
+def claim_due(stack: Stack, kind: WorkKind | None = None, *, lease_seconds: float = 60) -> list[Lease]:
+    """Claim every row that is due, of one kind or of all, the way a worker does."""
+    with stack.ledger_database.across_tenants() as connection:
+        ids = connection.execute(READY, {"kind": kind}).scalars().all()
+    return stack.ledger.claim(ids, owner="test", lease_seconds=lease_seconds)
+
+
+def rows(stack: Stack, query: str, **values: Any) -> list[tuple[Any, ...]]:
+    """Run a query as the app role of the tenant; return its rows as tuples."""
+    with stack.app.transaction(stack.tenant_id) as connection:
+        return [tuple(row) for row in connection.execute(text(query), values)]
+
+
+def set_clock(stack: Stack, at: datetime | None) -> None:
+    """Freeze recorded time, as the owner."""
+    with stack.owner.across_tenants() as connection:
+        freeze_clock(connection, at)

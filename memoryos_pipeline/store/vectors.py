@@ -133,7 +133,7 @@ def get_vectors(
     return {owner_id: list(vector) for owner_id, vector in rows}
 
 
-def nearest(  # noqa: PLR0917 - the whole key of a search
+def nearest(  # noqa: PLR0913, PLR0917 - the whole key of a search
     connection: Connection,
     tenant_id: UUID,
     scope_id: UUID,

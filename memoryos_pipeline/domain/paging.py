@@ -1,0 +1,84 @@
+"""Where pages begin and end: a pure function of the turn sequence, so any batching gives the same pages."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from memoryos_pipeline.domain.policies import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class TurnMark:
+    """What paging needs to know of a turn: where it stands, when it was said, in which language."""
+
+    seq: int
+    occurred_at: datetime
+    lang: str = "und"
+
+
+@dataclass(frozen=True, slots=True)
+class PageSpan:
+    """A page to be sealed. The times are the earliest and the latest of its turns."""
+
+    first_seq: int
+    last_seq: int
+    turn_count: int
+    first_turn_at: datetime
+    last_turn_at: datetime
+    lang: str
+
+
+def plan_pages(turns: Sequence[TurnMark], policy: Policy, *, flush: bool = False) -> list[PageSpan]:
+    """Return the pages that leave the hot buffer now; `turns` are all that are not sealed yet, in order.
+
+    Pages before the last silence leave, then the oldest while more than the hot capacity stay. `flush` seals
+    every turn that is left.
+    """
+    runs = list(_split_at_silences(turns, timedelta(hours=policy.page_break_hours)))
+    last_run = runs[-1] if runs else ()
+    pages = [page for run in runs[:-1] for page in _cut(run, policy.page_size_turns)]
+    for page in _cut(last_run, policy.page_size_turns):
+        if not flush and len(last_run) <= policy.hot_capacity_turns:
+            break
+        pages.append(page)
+        last_run = last_run[len(page) :]
+    return [_span(page) for page in pages]
+
+
+def is_idle(now: datetime, *, last_activity_at: datetime, closed_at: datetime | None, policy: Policy) -> bool:
+    """Tell whether a conversation's hot buffer is to be sealed to the last turn."""
+    return closed_at is not None or now - last_activity_at >= timedelta(minutes=policy.idle_flush_minutes)
+
+
+def _split_at_silences(turns: Sequence[TurnMark], silence: timedelta) -> Iterator[Sequence[TurnMark]]:
+    start = 0
+    for index in range(1, len(turns)):
+        # A jump back in time is a break too: a late import is another sitting.
+        if abs(turns[index].occurred_at - turns[index - 1].occurred_at) >= silence:
+            yield turns[start:index]
+            start = index
+    if turns:
+        yield turns[start:]
+
+
+def _cut(run: Sequence[TurnMark], size: int) -> list[Sequence[TurnMark]]:
+    return [run[start : start + size] for start in range(0, len(run), size)]
+
+
+def _span(page: Sequence[TurnMark]) -> PageSpan:
+    moments = [turn.occurred_at for turn in page]
+    return PageSpan(
+        first_seq=page[0].seq,
+        last_seq=page[-1].seq,
+        turn_count=len(page),
+        first_turn_at=min(moments),
+        last_turn_at=max(moments),
+        lang=_main_language(page),
+    )
+
+
+def _main_language(page: Sequence[TurnMark]) -> str:
+    """Return the commonest known language of a page; of equals the one that comes first."""
+    known = Counter(turn.lang for turn in page if turn.lang != "und")
+    return known.most_common(1)[0][0] if known else "und"
