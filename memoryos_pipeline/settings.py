@@ -1,5 +1,6 @@
 """One typed, frozen settings object, read from `MEMORYOS_*`; a wrong value stops the start with a sentence."""
 
+import os
 from pathlib import Path
 from typing import Literal
 
@@ -14,10 +15,17 @@ class SettingsError(ValueError):
     """A `MEMORYOS_*` variable has a value that cannot be used."""
 
 
+def _default_data_dir() -> Path:
+    if os.geteuid() == 0:
+        return Path("/var/lib/memoryos")  # /root is closed to the account the servers run as
+    home = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
+    return Path(home).expanduser() / "memoryos"
+
+
 class Settings(BaseSettings):
     """Everything that can be set, with its unit in the name. Values come from the environment only."""
 
-    model_config = SettingsConfigDict(env_prefix="MEMORYOS_", frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(env_prefix="MEMORYOS_", env_ignore_empty=True, frozen=True, extra="ignore")
 
     database_url: SecretStr = SecretStr("postgresql://memoryos_app@127.0.0.1:5432/memoryos")
     """Application role: neither owns tables nor bypasses row level security."""
@@ -35,8 +43,8 @@ class Settings(BaseSettings):
     """Where the CLI and the SDK find the API."""
     api_key: SecretStr | None = None
     """The key the CLI and the SDK send; without it they read `api_key` in the data directory."""
-    data_dir: Path = Path(".memoryos")
-    """Where `memoryos up` keeps Postgres, Valkey and the minted key."""
+    data_dir: Path = Field(default_factory=_default_data_dir)
+    """Where `memoryos up` keeps Postgres, Valkey and the minted key. Root: /var/lib/memoryos; others: XDG_DATA_HOME."""
     flower_port: int = Field(5555, ge=0, le=65535)
 
     database_pool_size: int = Field(8, ge=1, le=200)

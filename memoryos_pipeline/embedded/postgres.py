@@ -92,7 +92,10 @@ class EmbeddedPostgres:
         end_leftover(self.paths.data)
         self._sockets = self._sockets or _socket_directory(self.paths.root)
         self._start_on_a_port()
-        self._make_roles()
+        try:
+            self._make_roles()
+        except psycopg.Error as error:
+            raise EmbeddedServerError(f"postgres refused its roles: {error}") from error
 
     def stop(self) -> None:
         """Stop within seven seconds: fast shutdown, then kill."""

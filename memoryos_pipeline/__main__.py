@@ -1,0 +1,5 @@
+"""`python -m memoryos_pipeline` is the `memoryos` command."""
+
+from memoryos_pipeline.cli.main import main
+
+main()
