@@ -1,17 +1,40 @@
 """The FastAPI application: thin. Validate, call a stage or recall, answer."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from anyio import to_thread
 from fastapi import FastAPI
 
 from memoryos_pipeline import __version__
 from memoryos_pipeline.api.auth import Authenticator
 from memoryos_pipeline.api.errors import install_error_handlers
+from memoryos_pipeline.api.limits import BodyLimits
+from memoryos_pipeline.api.request_log import RequestLog
+from memoryos_pipeline.api.routes import health, turns
 from memoryos_pipeline.stages.parts import Parts
+
+ROUTERS = (health.router, turns.router)
+"""Every router of the API, in the order of its documentation."""
+REQUEST_THREADS = 16
+"""Blocking work at most at a time; more requests wait on the event loop, where waiting is cheap."""
 
 
 def create_app(parts: Parts) -> FastAPI:
     """Build the application over the parts of this process."""
-    app = FastAPI(title="memoryos-pipeline", version=__version__)
+    app = FastAPI(title="memoryos-pipeline", version=__version__, lifespan=_bounded_threads)
     app.state.parts = parts
     app.state.authenticator = Authenticator(parts.database)
+    app.state.readiness = health.Readiness(parts.database)
+    for router in ROUTERS:
+        app.include_router(router)
     install_error_handlers(app)
+    app.add_middleware(BodyLimits)
+    app.add_middleware(RequestLog)
     return app
+
+
+@asynccontextmanager
+async def _bounded_threads(_: FastAPI) -> AsyncIterator[None]:
+    to_thread.current_default_thread_limiter().total_tokens = REQUEST_THREADS
+    yield

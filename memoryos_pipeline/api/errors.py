@@ -3,9 +3,13 @@
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from sqlalchemy.exc import OperationalError, TimeoutError as PoolTimeoutError
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from starlette.exceptions import HTTPException
 
+from memoryos_pipeline.api.json_body import InvalidJsonError
 from memoryos_pipeline.domain.errors import (
+    ContendedError,
     ErasedScopeError,
     InvalidTurnError,
     MemoryosError,
@@ -24,9 +28,11 @@ class ForbiddenError(MemoryosError):
 
 
 STATUS: dict[type[MemoryosError], tuple[int, str]] = {
+    InvalidJsonError: (400, "invalid_json"),
     InvalidTurnError: (422, "invalid_field"),
     TurnConflictError: (422, "client_turn_id_conflict"),
     ErasedScopeError: (410, "erased"),
+    ContendedError: (503, "contended"),
     UnknownKeyError: (401, "unknown_key"),
     ForbiddenError: (403, "forbidden"),
     NotFoundError: (404, "not_found"),
@@ -40,9 +46,11 @@ def error_response(status: int, code: str, message: str, field: str | None = Non
 
 
 def install_error_handlers(app: FastAPI) -> None:
-    """Map our errors, validation errors and an unreachable database to answers."""
+    """Map our errors, validation errors, faults of ours and an unreachable database to answers."""
     app.add_exception_handler(MemoryosError, _ours)
     app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _unexpected)
     app.add_exception_handler(OperationalError, _database_away)
     app.add_exception_handler(PoolTimeoutError, _database_away)
 
@@ -50,6 +58,17 @@ def install_error_handlers(app: FastAPI) -> None:
 async def _ours(_: Request, error: Exception) -> JSONResponse:
     status, code = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), (500, "internal"))
     return error_response(status, code, str(error), getattr(error, "field", None))
+
+
+async def _http(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)  # noqa: S101 - registered for this type only
+    response = error_response(error.status_code, "http", error.detail)
+    response.headers.update(error.headers or {})
+    return response
+
+
+async def _unexpected(_: Request, __: Exception) -> JSONResponse:
+    return error_response(500, "internal", "this is a fault of the server; nothing is known about the outcome")
 
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:

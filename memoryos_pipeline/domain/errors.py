@@ -22,9 +22,15 @@ class InvalidTurnError(MemoryosError):
 class TurnConflictError(MemoryosError):
     """The same client_turn_id was sent before with another body."""
 
+    field = "client_turn_id"
+
     def __init__(self, client_turn_id: str) -> None:
         super().__init__(f"client_turn_id {client_turn_id!r} was sent before with another body")
         self.client_turn_id = client_turn_id
+
+
+class ContendedError(MemoryosError):
+    """Others write the same rows at this moment; nothing was stored, try again."""
 
 
 class ErasedScopeError(MemoryosError):

@@ -57,12 +57,15 @@ create table memoryos.turn (
     occurred_at      timestamptz not null,
     utc_offset_minutes smallint not null,
     recorded_at      timestamptz not null default memoryos.now(),
+    position         xid8 not null default pg_current_xact_id(),
     primary key (tenant_id, conversation_id, seq),
     unique (tenant_id, conversation_id, client_turn_id),
     unique (tenant_id, turn_id),
     foreign key (tenant_id, conversation_id) references memoryos.conversation on delete cascade
 );
+comment on column memoryos.turn.position is 'Where the event feed stood when the turn was recorded; every receipt of the turn repeats it.';
 create index turn_by_scope on memoryos.turn (tenant_id, scope_id, occurred_at, seq);
+create index turn_by_speaker on memoryos.turn (tenant_id, scope_id, speaker, role);
 
 create table memoryos.page (
     tenant_id        uuid not null,

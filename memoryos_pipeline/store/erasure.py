@@ -1,0 +1,135 @@
+"""Erasing a user: the hash that stays, the lock that erasing and recording share, and the one transaction."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, text
+
+from memoryos_pipeline.domain.errors import MemoryosError, NotFoundError
+from memoryos_pipeline.domain.ids import mint_id
+from memoryos_pipeline.store.database import Database
+
+PREPARE = text("""
+    select set_config('statement_timeout', '15min', true), set_config('lock_timeout', '60s', true),
+           pg_advisory_xact_lock(:lock_key)
+""")
+LEDGER = text("""
+    insert into memoryos.deletion_ledger (tenant_id, subject_hash) values (:tenant_id, :subject_hash)
+    on conflict do nothing returning subject_hash
+""")
+SCOPES = text("""
+    select scope_id from memoryos.scope where tenant_id = :tenant_id and user_id = :user_id order by scope_id for update
+""")
+REMOVE_SCOPES = text("delete from memoryos.scope where tenant_id = :tenant_id and user_id = :user_id")
+REMOVE_POLICIES = text("delete from memoryos.policy where tenant_id = :tenant_id and user_id = :user_id")
+OPEN_RECEIPT = text("""
+    insert into memoryos.erasure_receipt (tenant_id, receipt_id, subject_hash)
+    values (:tenant_id, :receipt_id, :subject_hash)
+""")
+CLOSE_RECEIPT = text("""
+    update memoryos.erasure_receipt set done_at = clock_timestamp(), rows_removed = :rows_removed
+     where tenant_id = :tenant_id and receipt_id = :receipt_id
+""")
+
+TABLES_OF_A_SCOPE = (
+    "scope", "conversation", "turn", "page", "segment", "candidate", "knowledge", "knowledge_link", "verdict",
+    "entity", "relation", "trait", "embedding", "posting", "posting_length", "work", "llm_call", "event",
+    "access_event",
+)  # fmt: skip
+"""Every table whose rows belong to one memory; they go with its scope."""
+
+TABLES_OF_A_PART = {
+    "page_segment": ("page", "page_id"),
+    "knowledge_source": ("knowledge", "knowledge_id"),
+    "knowledge_note": ("knowledge", "knowledge_id"),
+    "dead_letter": ("work", "work_id"),
+}
+"""Tables whose rows belong to a row of a memory: the parent and the column that names it."""
+
+TABLES_THAT_STAY = frozenset(
+    {"tenant", "api_key", "reader_grant", "budget", "erasure_receipt", "deletion_ledger"}
+)
+"""Tables without anything a user said or is; the last two know a user by hash alone."""
+
+COUNT_IN_SCOPE = (
+    "select count(*) as n from memoryos.{table} where tenant_id = :tenant_id and scope_id = any(:scopes)"
+)
+COUNT_IN_PART = """
+    select count(*) from memoryos.{table} c join memoryos.{parent} p on p.tenant_id = c.tenant_id and p.{key} = c.{key}
+     where c.tenant_id = :tenant_id and p.scope_id = any(:scopes)
+"""
+COUNT_POLICIES = "select count(*) from memoryos.policy where tenant_id = :tenant_id and user_id = :user_id"
+
+
+def _count_everything() -> str:
+    counts = [COUNT_IN_SCOPE.format(table=table) for table in TABLES_OF_A_SCOPE]
+    counts += [
+        COUNT_IN_PART.format(table=table, parent=parent, key=key)
+        for table, (parent, key) in TABLES_OF_A_PART.items()
+    ]
+    return f"select cast(sum(n) as bigint) from ({' union all '.join([*counts, COUNT_POLICIES])}) counts"  # noqa: S608
+
+
+COUNT = text(_count_everything().replace(":scopes", "cast(:scopes as uuid[])"))
+
+
+class ErasureIncompleteError(MemoryosError):
+    """Rows of the user were left; nothing was erased, and nothing was promised."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureReceipt:
+    """Proof of an erasure: how many rows went. It names the user by hash only."""
+
+    receipt_id: UUID
+    rows_removed: int
+
+
+def subject_hash(tenant_id: UUID, user_id: str) -> bytes:
+    """Return the hash that stays when a user is erased: SHA-256 of tenant and user, 32 bytes."""
+    return hashlib.sha256(f"{tenant_id}|{user_id}".encode()).digest()
+
+
+def subject_lock_key(tenant_id: UUID, user_id: str) -> int:
+    """Return the advisory lock of a user: recording takes it shared, erasing takes it exclusively.
+
+    Whoever erases first commits nothing before it holds the lock, so no turn slips in behind the erasure.
+    """
+    return int.from_bytes(subject_hash(tenant_id, user_id)[:8], "big", signed=True)
+
+
+def erase_user(database: Database, tenant_id: UUID, user_id: str) -> ErasureReceipt:
+    """Erase everything of a user in one transaction, and return only when nothing is left.
+
+    Repeating it is safe and erases whatever is found. Raises NotFoundError for a user nobody has heard of,
+    ErasureIncompleteError (and rolls back) when a row survived.
+    """
+    subject = {"tenant_id": tenant_id, "user_id": user_id, "subject_hash": subject_hash(tenant_id, user_id)}
+    with database.transaction(tenant_id) as connection:
+        connection.execute(PREPARE, {"lock_key": subject_lock_key(tenant_id, user_id)})
+        is_new = connection.execute(LEDGER, subject).first() is not None
+        values = {**subject, "scopes": list(connection.execute(SCOPES, subject).scalars())}
+        rows = _count(connection, values)
+        if is_new and not rows:
+            raise NotFoundError
+        receipt = ErasureReceipt(mint_id(), rows)
+        connection.execute(OPEN_RECEIPT, {**subject, "receipt_id": receipt.receipt_id})
+        _remove(connection, values)
+        connection.execute(
+            CLOSE_RECEIPT, {"tenant_id": tenant_id, "receipt_id": receipt.receipt_id, "rows_removed": rows}
+        )
+    return receipt
+
+
+def _remove(connection: Connection, values: dict[str, Any]) -> None:
+    connection.execute(REMOVE_SCOPES, values)
+    connection.execute(REMOVE_POLICIES, values)
+    if _count(connection, values):
+        raise ErasureIncompleteError
+
+
+def _count(connection: Connection, values: dict[str, Any]) -> int:
+    rows: int = connection.execute(COUNT, values).scalar_one()
+    return rows

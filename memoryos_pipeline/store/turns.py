@@ -1,0 +1,223 @@
+"""Turns and the counters of their conversations: recording, and finding what was recorded."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from sqlalchemy import Connection, text
+
+from memoryos_pipeline.domain.errors import ErasedScopeError
+from memoryos_pipeline.store.erasure import subject_hash, subject_lock_key
+
+# The shared lock makes an erasure wait for us, and us for it; the ledger is read again by INSERT_TURNS, whose
+# snapshot is younger than the lock. Conversations are locked in the order of their ids by everybody.
+OPEN_CONVERSATIONS = text("""
+    with asked as materialized (
+        select a.*, pg_advisory_xact_lock_shared(a.lock_key)
+          from unnest(cast(:conversations as uuid[]), cast(:scopes as uuid[]), cast(:external_ids as text[]),
+                      cast(:users as text[]), cast(:agents as text[]), cast(:subjects as bytea[]),
+                      cast(:lock_keys as bigint[]), cast(:counts as bigint[]), cast(:last_turns as timestamptz[]))
+               as a(conversation_id, scope_id, external_id, user_id, agent_id, subject, lock_key, turns, last_turn_at)
+         where not exists (select from memoryos.deletion_ledger d
+                            where d.tenant_id = :tenant_id and d.subject_hash = a.subject)
+         order by a.conversation_id
+    ), scopes as (
+        insert into memoryos.scope (tenant_id, scope_id, user_id, agent_id)
+        select distinct cast(:tenant_id as uuid), a.scope_id, a.user_id, a.agent_id from asked a
+         where not exists (select from memoryos.scope s where s.tenant_id = :tenant_id and s.scope_id = a.scope_id)
+         order by a.scope_id
+        on conflict do nothing
+    )
+    insert into memoryos.conversation as c
+           (tenant_id, conversation_id, scope_id, external_id, next_seq, last_turn_at, last_activity_at)
+    select :tenant_id, a.conversation_id, a.scope_id, a.external_id, 1 + a.turns, a.last_turn_at,
+           (select memoryos.now())
+      from asked a order by a.conversation_id
+    on conflict (tenant_id, conversation_id) do update
+       set next_seq = c.next_seq + excluded.next_seq - 1,
+           last_turn_at = greatest(c.last_turn_at, excluded.last_turn_at),
+           last_activity_at = excluded.last_activity_at,
+           closed_at = null
+    returning conversation_id, next_seq, sealed_through
+""")
+
+INSERT_TURNS = text("""
+    with moment as materialized (
+        select memoryos.now() as at
+    ), inserted as (
+        insert into memoryos.turn (tenant_id, conversation_id, seq, turn_id, scope_id, client_turn_id, body_sha256,
+                                   role, speaker, content, parts, metadata, kind, lang, occurred_at,
+                                   utc_offset_minutes, recorded_at)
+        select :tenant_id, t.*, m.at
+          from moment m, unnest(
+               cast(:conversations as uuid[]), cast(:seqs as bigint[]), cast(:turns as uuid[]), cast(:scopes as uuid[]),
+               cast(:client_turn_ids as text[]), cast(:hashes as bytea[]), cast(:roles as text[]),
+               cast(:speakers as text[]), cast(:contents as text[]), cast(:parts as jsonb[]),
+               cast(:metadata as jsonb[]), cast(:kinds as text[]), cast(:langs as text[]),
+               cast(:moments as timestamptz[]), cast(:offsets as smallint[])) as t
+         where not exists (select from memoryos.deletion_ledger d
+                            where d.tenant_id = :tenant_id and d.subject_hash = any(cast(:subjects as bytea[])))
+        on conflict do nothing
+        returning conversation_id, scope_id, seq
+    ), noted as (
+        insert into memoryos.event (tenant_id, kind, scope_id, conversation_id, subject_id, seq, amount, at)
+        select :tenant_id, 'turns_recorded', i.scope_id, i.conversation_id, i.conversation_id, max(i.seq), count(*),
+               m.at
+          from inserted i, moment m group by i.scope_id, i.conversation_id, m.at
+    )
+    select count(*), cast(cast(pg_current_xact_id() as text) as bigint) from inserted
+""")
+
+LOCK_CONVERSATIONS = text("""
+    select from memoryos.conversation
+     where tenant_id = :tenant_id and conversation_id = any(cast(:conversations as uuid[]))
+     order by conversation_id for update
+""")
+
+FIND_TURNS = text("""
+    select t.conversation_id, t.client_turn_id, t.turn_id, t.seq, cast(cast(t.position as text) as bigint),
+           t.body_sha256
+      from unnest(cast(:conversations as uuid[]), cast(:client_turn_ids as text[]))
+           as w(conversation_id, client_turn_id)
+      join memoryos.turn t on t.tenant_id = :tenant_id and t.conversation_id = w.conversation_id
+       and t.client_turn_id = w.client_turn_id
+""")
+
+CLOSE_CONVERSATION = text("""
+    update memoryos.conversation set closed_at = coalesce(closed_at, memoryos.now())
+     where tenant_id = :tenant_id and conversation_id = :conversation_id
+    returning scope_id
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationShare:
+    """What one request adds to one conversation: how many turns, and the latest turn time among them."""
+
+    conversation_id: UUID
+    scope_id: UUID
+    external_id: str
+    user_id: str
+    agent_id: str
+    turns: int
+    last_turn_at: datetime
+
+
+class TurnKey(NamedTuple):
+    """What a client calls a turn: unique within a tenant."""
+
+    conversation_id: UUID
+    client_turn_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedConversation:
+    """A conversation after its counter was raised, its row locked until the commit."""
+
+    next_seq: int
+    sealed_through: int
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRow:
+    """One turn as inserted. `parts` and `metadata` are JSON texts."""
+
+    conversation_id: UUID
+    seq: int
+    turn_id: UUID
+    scope_id: UUID
+    client_turn_id: str
+    body_sha256: bytes
+    role: str
+    speaker: str
+    content: str
+    parts: str | None
+    metadata: str
+    kind: str
+    lang: str
+    occurred_at: datetime
+    utc_offset_minutes: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedTurn:
+    """What a receipt needs of a turn."""
+
+    turn_id: UUID
+    seq: int
+    position: int
+    body_sha256: bytes
+
+
+def open_conversations(
+    connection: Connection, tenant_id: UUID, shares: Sequence[ConversationShare]
+) -> dict[UUID, OpenedConversation]:
+    """Create what is missing of scopes and conversations and raise the counters. Raises ErasedScopeError."""
+    values = {
+        "tenant_id": tenant_id,
+        "conversations": [share.conversation_id for share in shares],
+        "scopes": [share.scope_id for share in shares],
+        "external_ids": [share.external_id for share in shares],
+        "users": [share.user_id for share in shares],
+        "agents": [share.agent_id for share in shares],
+        "subjects": [subject_hash(tenant_id, share.user_id) for share in shares],
+        "lock_keys": [subject_lock_key(tenant_id, share.user_id) for share in shares],
+        "counts": [share.turns for share in shares],
+        "last_turns": [share.last_turn_at for share in shares],
+    }
+    rows = connection.execute(OPEN_CONVERSATIONS, values).all()
+    if len(rows) < len(shares):
+        raise ErasedScopeError
+    return {conversation_id: OpenedConversation(*row) for conversation_id, *row in rows}
+
+
+def insert_turns(
+    connection: Connection, tenant_id: UUID, rows: Sequence[TurnRow], *, users: Iterable[str]
+) -> tuple[int, int]:
+    """Insert turns and their events. Return how many were new, and the position of this transaction."""
+    values = {
+        "tenant_id": tenant_id,
+        "subjects": [subject_hash(tenant_id, user) for user in users],
+        "conversations": [row.conversation_id for row in rows],
+        "seqs": [row.seq for row in rows],
+        "turns": [row.turn_id for row in rows],
+        "scopes": [row.scope_id for row in rows],
+        "client_turn_ids": [row.client_turn_id for row in rows],
+        "hashes": [row.body_sha256 for row in rows],
+        "roles": [row.role for row in rows],
+        "speakers": [row.speaker for row in rows],
+        "contents": [row.content for row in rows],
+        "parts": [row.parts for row in rows],
+        "metadata": [row.metadata for row in rows],
+        "kinds": [row.kind for row in rows],
+        "langs": [row.lang for row in rows],
+        "moments": [row.occurred_at for row in rows],
+        "offsets": [row.utc_offset_minutes for row in rows],
+    }
+    inserted, position = connection.execute(INSERT_TURNS, values).one()
+    return inserted, position
+
+
+def lock_conversations(connection: Connection, tenant_id: UUID, conversation_ids: Sequence[UUID]) -> None:
+    """Lock those conversations that exist, in the one order everybody uses, until the commit."""
+    connection.execute(LOCK_CONVERSATIONS, {"tenant_id": tenant_id, "conversations": list(conversation_ids)})
+
+
+def find_turns(connection: Connection, tenant_id: UUID, keys: Sequence[TurnKey]) -> dict[TurnKey, RecordedTurn]:
+    """Return those of the named turns that are recorded."""
+    values = {
+        "tenant_id": tenant_id,
+        "conversations": [key.conversation_id for key in keys],
+        "client_turn_ids": [key.client_turn_id for key in keys],
+    }
+    rows = connection.execute(FIND_TURNS, values).all()
+    return {TurnKey(row[0], row[1]): RecordedTurn(*row[2:]) for row in rows}
+
+
+def mark_closed(connection: Connection, tenant_id: UUID, conversation_id: UUID) -> UUID | None:
+    """Mark a conversation closed (once) and return its scope, or None when there is no such conversation."""
+    values = {"tenant_id": tenant_id, "conversation_id": conversation_id}
+    scope: UUID | None = connection.execute(CLOSE_CONVERSATION, values).scalar()
+    return scope
