@@ -1,50 +1,70 @@
-"""Finds the API and the key: what the environment says, else what `memoryos up` left in its data directory."""
+"""Finds the system a command talks to: what the environment says, else what `memoryos up` left in its directory."""
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from memoryos_pipeline.embedded.directory import Connection, DataDirectory
 from memoryos_pipeline.settings import Settings
-
-CONNECTION_FILE = "connection.json"
 
 
 class NotConnectedError(RuntimeError):
-    """There is no API key to work with; the message says what to do."""
+    """There is no system to talk to; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
-    """Where a command sends what it has to say. The key is kept out of its printed form."""
+class Reach:
+    """How a command reaches the system. Nothing secret shows in its printed form."""
 
     api_url: str
     api_key: str = field(repr=False)
+    broker_url: str = field(repr=False)
+    owner_url: str = field(repr=False)
+    ledger_url: str = field(repr=False)
 
 
-def find_connection(settings: Settings) -> Connection:
-    """Return the API and key to use. Raises NotConnectedError.
+def find_connection(settings: Settings) -> Reach:
+    """Return how to reach the system. Raises NotConnectedError.
 
-    MEMORYOS_API_URL and MEMORYOS_API_KEY win; either that is not set is read from `connection.json`.
+    Each of MEMORYOS_API_URL, _API_KEY, _BROKER_URL, _OWNER_URL and _LEDGER_URL wins when it is set; the others
+    are read from the data directory of a running `memoryos up`.
     """
-    path = settings.data_dir / CONNECTION_FILE
-    left = _read(path)
-    named = "api_url" in settings.model_fields_set
-    url = settings.api_url if named else str(left.get("api_url") or settings.api_url)
-    key = settings.api_key.get_secret_value() if settings.api_key else left.get("api_key")
-    if not key:
+    directory = DataDirectory(settings.data_dir)
+    running = _running(directory)
+    named = settings.model_fields_set
+    given = {
+        "api_url": settings.api_url,
+        "broker_url": settings.broker_url.get_secret_value(),
+        "owner_url": settings.owner_url.get_secret_value(),
+        "ledger_url": settings.ledger_url.get_secret_value(),
+    }
+    urls = {name: url if running is None or name in named else getattr(running, name) for name, url in given.items()}
+    return Reach(api_key=_key(settings, running, directory), **urls)
+
+
+def _key(settings: Settings, running: Connection | None, directory: DataDirectory) -> str:
+    if settings.api_key:
+        return settings.api_key.get_secret_value()
+    if running:
+        return running.api_key
+    kept = _text(directory.key_file).strip()
+    if not kept:
         raise NotConnectedError(
-            f"no API key: start `memoryos up` (it leaves one in {path}), name its directory with "
-            "MEMORYOS_DATA_DIR, or set MEMORYOS_API_URL and MEMORYOS_API_KEY"
+            f"no running system found in {directory.root}: start `memoryos up` in another terminal, name its "
+            "directory with MEMORYOS_DATA_DIR, or set MEMORYOS_API_URL and MEMORYOS_API_KEY"
         )
-    return Connection(url, str(key))
+    return kept
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _running(directory: DataDirectory) -> Connection | None:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise NotConnectedError(f"{path} cannot be read: {type(error).__name__}") from None
-    return found if isinstance(found, dict) else {}
+        return directory.read_connection()
+    except (OSError, ValueError, TypeError) as error:
+        path = directory.connection_file
+        raise NotConnectedError(f"{path} cannot be read ({type(error).__name__}); is it yours?") from None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError:
+        return ""

@@ -74,7 +74,7 @@ class ReadingClient(Transport):
         while True:
             params = {"user_id": user_id, "limit": PAGE_ROWS, "cursor": cursor, **filters}
             answer = self.request("GET", f"/v1/{tier}", params=params)
-            yield from answer["items"]
-            cursor = answer.get("next_cursor")
+            yield from answer[tier]
+            cursor = answer.get("cursor")
             if cursor is None:
                 return

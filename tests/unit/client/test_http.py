@@ -149,7 +149,7 @@ class TestRead:
     def test_rows_are_paged_until_the_cursor_ends(self, server: Scripted, client: MemoryClient) -> None:
         """The iterator follows the cursor and stops without it."""
         server.answer(
-            (200, {"items": [{"n": 1}], "next_cursor": "x"}), (200, {"items": [{"n": 2}], "next_cursor": None})
+            (200, {"pages": [{"n": 1}], "cursor": "x"}), (200, {"pages": [{"n": 2}], "cursor": None})
         )
 
         assert [row["n"] for row in client.pages(user_id="maya y")] == [1, 2]
