@@ -5,17 +5,20 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-SECTIONS = ("recent", "profile", "knowledge", "pages", "turns")
-"""The order in which sections are printed."""
+SECTIONS = ("pinned", "profile", "knowledge", "pages", "turns", "recent")
+"""The order in which sections are printed; what was said last stands next to the question."""
+BLIND_SECTIONS = ("recent", "pinned", "profile")
+"""Sections that are there whatever is asked, in the order they are filled in."""
 TITLES: Mapping[str, str] = {
     "recent": "## Recent turns",
+    "pinned": "## Often used",
     "profile": "## Profile",
     "knowledge": "## What is known",
     "pages": "## Summaries of earlier pages",
     "turns": "## What was said",
 }
-CAPS: Mapping[str, float] = {"recent": 0.25, "profile": 0.15, "pages": 0.3}
-"""The share of the budget a section may take at most; what it leaves goes to the others."""
+CAPS: Mapping[str, float] = {"recent": 0.25, "pinned": 0.1, "profile": 0.1, "pages": 0.3}
+"""The share of the budget a section may take at most, so that an answer from the past keeps more than half of it."""
 LATIN_CHARACTERS_PER_TOKEN = 4
 NEWLINE_TOKENS = 1
 ELLIPSIS = "…"
@@ -68,7 +71,7 @@ def pack(items: Iterable[Item], *, budget_tokens: int) -> Packed:
     for caps in (CAPS, {}):
         _fill(chosen, waiting, budget_tokens=budget_tokens, caps=caps)
     if not chosen and waiting:
-        best = max(waiting, key=lambda item: (item.section != "recent", item.score))
+        best = max(waiting, key=lambda item: (item.section not in BLIND_SECTIONS, item.score))
         return _print(_cut(best, budget_tokens))
     return _print(chosen.values())
 
@@ -99,9 +102,12 @@ def _fill(
             spent[item.section] += cost
 
 
-def _priority(item: Item) -> tuple[bool, float, str]:
-    is_recent = item.section == "recent"
-    return (not is_recent, -item.at.timestamp() if is_recent else -item.score, item.key)
+def _priority(item: Item) -> tuple[int, float, str]:
+    if item.section not in BLIND_SECTIONS:
+        return (len(BLIND_SECTIONS), -item.score, item.key)
+    newest_first = item.section == "recent"
+    rank = BLIND_SECTIONS.index(item.section)
+    return (rank, -item.at.timestamp() if newest_first else -item.score, item.key)
 
 
 def _cost(item: Item, spent_in_section: int) -> int:

@@ -44,13 +44,25 @@ class Database:
             yield connection
 
     @contextmanager
+    def snapshot(self, tenant_id: UUID) -> Iterator[Connection]:
+        """Open a read-only transaction of one tenant in which every statement sees the same moment."""
+        self._refuse_after_fork()
+        options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        with self.engine.execution_options(**options).begin() as connection:
+            connection.execute(SET_TENANT, {"tenant_id": str(tenant_id)})
+            yield connection
+
+    @contextmanager
     def across_tenants(self) -> Iterator[Connection]:
         """Open a transaction without a tenant: the app role sees no tenant rows, the ledger role sees work."""
+        self._refuse_after_fork()
+        with self.engine.begin() as connection:
+            yield connection
+
+    def _refuse_after_fork(self) -> None:
         if os.getpid() != self._pid:
             message = "this pool was opened before a fork; open one per process"
             raise RuntimeError(message)
-        with self.engine.begin() as connection:
-            yield connection
 
     def dispose(self) -> None:
         """Close every pooled connection."""
