@@ -10,9 +10,7 @@ from rich.table import Table
 from memoryos_pipeline.embedded.directory import Connection
 from memoryos_pipeline.settings import load_settings
 
-DataDir = Annotated[
-    Path | None, typer.Option("--data-dir", help="Where data is kept; by default MEMORYOS_DATA_DIR.")
-]
+DataDir = Annotated[Path | None, typer.Option("--data-dir", help="Where data is kept; by default MEMORYOS_DATA_DIR.")]
 
 
 def up(data_dir: DataDir = None) -> None:
