@@ -199,8 +199,8 @@ def load_turns(connection: Connection, tenant_id: UUID, page: PageRow) -> tuple[
     return _load_span(connection, tenant_id, (page.conversation_id, page.first_seq, page.last_seq))
 
 
-def save_summary(connection: Connection, tenant_id: UUID, *, reading: PageReading, summary: PageSummary) -> None:
-    """Keep a summary and join the page to its chain; the caller holds the conversation's lock."""
+def save_summary(connection: Connection, tenant_id: UUID, *, reading: PageReading, summary: PageSummary) -> bool:
+    """Keep a summary and join the page to its chain, under the conversation's lock; False when the page is gone."""
     page = reading.page
     chain_id = _chain_of(connection, tenant_id, reading, continues=summary.continues)
     key = {"tenant_id": tenant_id, "conversation_id": page.conversation_id, "first_seq": page.first_seq}
@@ -216,8 +216,10 @@ def save_summary(connection: Connection, tenant_id: UUID, *, reading: PageReadin
         "meta_summary": summary.meta_summary,
         "model": summary.model,
     }
-    connection.execute(SAVE_SUMMARY, values)
+    if connection.execute(SAVE_SUMMARY, values).rowcount == 0:
+        return False
     connection.execute(PASS_CHAIN_ON, {**key, "chain_id": chain_id})
+    return True
 
 
 def mark_indexed(connection: Connection, tenant_id: UUID, page: PageRow) -> None:

@@ -1,27 +1,29 @@
 """Which turns and which knowledge may be in an index right now; asked again in the transaction that indexes them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from sqlalchemy import Connection, text
 
 # A turn has left recall when its page is archived and everything known from it is forgotten.
-FIND_RECALLABLE_TURNS = text("""
-    select t.turn_id from memoryos.turn t
-      join memoryos.page p on p.tenant_id = t.tenant_id and p.page_id = :page_id
-     where t.tenant_id = :tenant_id and t.conversation_id = p.conversation_id
-       and t.seq between p.first_seq and p.last_seq and t.kind = 'normal'
-       and not (p.tier = 'archived'
-                and exists (select from memoryos.knowledge_source s
-                             where s.tenant_id = t.tenant_id and s.conversation_id = t.conversation_id
-                               and s.seq = t.seq)
-                and not exists (select from memoryos.knowledge_source s
-                                  join memoryos.knowledge k on k.tenant_id = s.tenant_id
-                                                           and k.knowledge_id = s.knowledge_id
-                                 where s.tenant_id = t.tenant_id and s.conversation_id = t.conversation_id
-                                   and s.seq = t.seq and k.status <> 'forgotten'))
-       for key share of t
-""")
+HAS_LEFT_RECALL = """
+    (p.tier = 'archived'
+     and exists (select from memoryos.knowledge_source s
+                  where s.tenant_id = t.tenant_id and s.conversation_id = t.conversation_id and s.seq = t.seq)
+     and not exists (select from memoryos.knowledge_source s
+                       join memoryos.knowledge k on k.tenant_id = s.tenant_id and k.knowledge_id = s.knowledge_id
+                      where s.tenant_id = t.tenant_id and s.conversation_id = t.conversation_id
+                        and s.seq = t.seq and k.status <> 'forgotten'))
+"""
+TURNS_OF_PAGES = """
+    select t.turn_id from memoryos.page p
+      join memoryos.turn t on t.tenant_id = p.tenant_id and t.conversation_id = p.conversation_id
+                          and t.seq between p.first_seq and p.last_seq
+     where p.tenant_id = :tenant_id and p.page_id = any(cast(:page_ids as uuid[]))
+"""
+FIND_RECALLABLE_TURNS = text(f"{TURNS_OF_PAGES} and t.kind = 'normal' and not {HAS_LEFT_RECALL} for key share of t")
+FIND_LEFT_TURNS = text(f"{TURNS_OF_PAGES} and {HAS_LEFT_RECALL}")
 FIND_KNOWLEDGE = text("""
     select content, lang, status = 'active' as recallable from memoryos.knowledge
      where tenant_id = :tenant_id and knowledge_id = :knowledge_id
@@ -43,8 +45,14 @@ def find_recallable_turns(connection: Connection, tenant_id: UUID, page: UUID) -
 
     Not those injected by a prompt or by recall itself, and not those that forgetting took out of recall.
     """
-    values = {"tenant_id": tenant_id, "page_id": page}
+    values = {"tenant_id": tenant_id, "page_ids": [page]}
     return set(connection.execute(FIND_RECALLABLE_TURNS, values).scalars())
+
+
+def find_left_turns(connection: Connection, tenant_id: UUID, pages: Sequence[UUID]) -> list[UUID]:
+    """Return the turns of these pages that are out of recall: page archived, all they taught us forgotten."""
+    values = {"tenant_id": tenant_id, "page_ids": list(pages)}
+    return list(connection.execute(FIND_LEFT_TURNS, values).scalars())
 
 
 def find_knowledge_text(connection: Connection, tenant_id: UUID, knowledge_id: UUID) -> KnowledgeText | None:

@@ -108,7 +108,7 @@ create table memoryos.page (
     check (tier <> 'archived' or extracted_at is not null)
 ) with (fillfactor = 80);
 create index page_by_scope on memoryos.page (tenant_id, scope_id, last_turn_at);
-create index page_unassigned on memoryos.page (tenant_id, scope_id) where assigned_at is null;
+create index page_not_handed on memoryos.page (tenant_id, scope_id) where extract_ordinal is null;
 create index page_pinned on memoryos.page (tenant_id, scope_id) where pinned_at is not null;
 create index page_cools_at on memoryos.page (cools_at) where cools_at is not null;
 comment on column memoryos.page.assigned_at is 'When the page got its segment and became warm; null before.';

@@ -117,7 +117,6 @@ create table memoryos.access_event (
     foreign key (tenant_id, scope_id) references memoryos.scope on delete cascade
 );
 create index access_event_waiting on memoryos.access_event (tenant_id, scope_id) where applied_at is null;
-create index access_event_by_owner on memoryos.access_event (tenant_id, owner_kind, owner_id, at);
 
 create table memoryos.erasure_receipt (
     tenant_id     uuid not null references memoryos.tenant on delete cascade,

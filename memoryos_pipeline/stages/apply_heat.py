@@ -1,0 +1,251 @@
+"""Apply heat: let accesses warm what was read, and let what nobody reads cool down."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import Connection
+
+from memoryos_pipeline.domain.forgetting import forget_at, is_held, is_new_hour, reinforced_strength
+from memoryos_pipeline.domain.heat import (
+    Cooled,
+    Heat,
+    cools_at,
+    decide_cooled,
+    first_of_each_hour,
+    heat_after,
+    is_pinned,
+    touch,
+)
+from memoryos_pipeline.domain.segments import Handed, visit_segments
+from memoryos_pipeline.domain.work import Lease, Owed, WorkKind
+from memoryos_pipeline.stages.parts import Parts
+from memoryos_pipeline.store.clock import read_now
+from memoryos_pipeline.store.events import Event, record_events
+from memoryos_pipeline.store.heat import (
+    Access,
+    LiveKnowledge,
+    Reinforced,
+    WarmPage,
+    archive_pages,
+    find_pages_of_turns,
+    find_segments_of_pages,
+    load_accesses,
+    load_cold_pages,
+    load_warm_pages,
+    lock_live_knowledge,
+    mark_applied,
+    reinforce,
+    save_page_heat,
+    set_cooling,
+)
+from memoryos_pipeline.store.ledger import complete, owe
+from memoryos_pipeline.store.recallable import find_left_turns
+from memoryos_pipeline.store.segments import hand_to_distillation, load_segments, lock_scope, save_segments
+from memoryos_pipeline.store.vectors import ensure_space, remove_index_rows
+
+ACCESSES_PER_RUN = 2_000
+COLD_PAGES_PER_RUN = 500
+COUNTED_CAUSES = frozenset({"injected", "cited"})
+"""What a reader was really given; a mere hit warms nothing, or the rich would get richer."""
+LOOK_AGAIN = timedelta(hours=1)
+"""A cold page whose distillation is under way is looked at again after this long."""
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One run under the scope's lock."""
+
+    parts: Parts
+    lease: Lease
+    connection: Connection
+    now: datetime
+    space_id: int
+
+
+@dataclass
+class _Visits:
+    """Which retrievals visited a segment, and when the last one did."""
+
+    retrievals: set[UUID] = field(default_factory=set)
+    moments: list[datetime] = field(default_factory=list)
+
+
+def apply_heat(parts: Parts, lease: Lease) -> None:
+    """Apply what waits in one scope, then settle the pages that are cold. It is all one transaction.
+
+    Raises FencedError when the lease was lost; nothing is written then.
+    """
+    with parts.database.transaction(lease.tenant_id) as connection:
+        if lock_scope(connection, lease.tenant_id, lease.scope_id):
+            space_id = ensure_space(connection, parts.embedder)
+            run = _Run(parts, lease, connection, read_now(connection), space_id)
+            is_more = [_apply_accesses(run), _settle_cold_pages(run)]
+            if any(is_more):
+                again = Owed(WorkKind.HEAT, lease.subject_key, lease.scope_id)
+                owe(connection, lease.tenant_id, [again], max_attempts=parts.max_attempts)
+        complete(connection, lease)
+
+
+def _apply_accesses(run: _Run) -> bool:
+    """Apply waiting accesses; tell whether there may be more."""
+    tenant_id, scope_id = run.lease.tenant_id, run.lease.scope_id
+    accesses = load_accesses(run.connection, tenant_id, scope_id, limit=ACCESSES_PER_RUN)
+    counted = [access for access in accesses if access.cause in COUNTED_CAUSES]
+    by_page = _by_page(run, counted)
+    pages = load_warm_pages(run.connection, tenant_id, scope_id, page_ids=by_page)
+    warming = {page.page_id: _counted(page, by_page.get(page.page_id, [])) for page in pages}
+    _warm_pages(run, pages, warming)
+    _visit(run, counted, warming)
+    _reinforce(run, [access for access in counted if access.owner_kind == "knowledge"])
+    mark_applied(run.connection, tenant_id, accesses)
+    return len(accesses) == ACCESSES_PER_RUN
+
+
+def _by_page(run: _Run, accesses: Iterable[Access]) -> dict[UUID, list[Access]]:
+    """Group accesses by the page they touch: the page itself or one of its turns."""
+    touching = [access for access in accesses if access.owner_kind in {"page", "turn"}]
+    turns = {access.owner_id for access in touching if access.owner_kind == "turn"}
+    page_of_turn = find_pages_of_turns(run.connection, run.lease.tenant_id, turns) if turns else {}
+    grouped: dict[UUID, list[Access]] = {}
+    for access in touching:
+        page_id = access.owner_id if access.owner_kind == "page" else page_of_turn.get(access.owner_id)
+        if page_id is not None:
+            grouped.setdefault(page_id, []).append(access)
+    return grouped
+
+
+def _counted(page: WarmPage, accesses: Sequence[Access]) -> list[Access]:
+    """Return the accesses that warm a page, one an hour at most."""
+    first = {access.at: access for access in reversed(accesses)}
+    return [first[moment] for moment in first_of_each_hour(page.heat_at, first)]
+
+
+def _warm_pages(run: _Run, pages: Sequence[WarmPage], warming: dict[UUID, list[Access]]) -> None:
+    after = {page: _warmed(run, page, warming[page.page_id]) for page in pages}
+    changed = {page: new for page, new in after.items() if new != page}
+    save_page_heat(run.connection, run.lease.tenant_id, list(changed.values()))
+    pins = [
+        _told(run, "page_pinned" if new.pinned else "page_unpinned", new)
+        for page, new in changed.items()
+        if new.pinned != page.pinned
+    ]
+    record_events(run.connection, run.lease.tenant_id, pins)
+
+
+def _warmed(run: _Run, page: WarmPage, accesses: Sequence[Access]) -> WarmPage:
+    policy = run.parts.policy
+    heat = Heat(page.heat, page.heat_at)
+    for access in accesses:
+        heat = touch(heat, access.at, policy)
+    value = heat_after(heat, run.now, half_life_days=policy.heat_half_life_days)
+    pinned = (page.pinned or bool(accesses)) and is_pinned(value, was_pinned=page.pinned, policy=policy)
+    cooling = cools_at(heat, sealed_at=page.sealed_at, policy=policy) if accesses else page.cools_at
+    return replace(page, heat=heat.value, heat_at=heat.at, cools_at=cooling, pinned=pinned)
+
+
+def _visit(run: _Run, accesses: Iterable[Access], warming: dict[UUID, list[Access]]) -> None:
+    visits: dict[UUID, _Visits] = {}
+    touched = [page_id for page_id, counted in warming.items() if counted]
+    pairs = find_segments_of_pages(run.connection, run.lease.tenant_id, touched) if touched else []
+    of_pages = [(segment_id, access) for page_id, segment_id in pairs for access in warming[page_id]]
+    direct = [(access.owner_id, access) for access in accesses if access.owner_kind == "segment"]
+    for segment_id, access in (*of_pages, *direct):
+        visit = visits.setdefault(segment_id, _Visits())
+        visit.retrievals.add(access.retrieval_id)
+        visit.moments.append(access.at)
+    if visits:
+        _save_visits(run, visits)
+
+
+def _save_visits(run: _Run, visits: dict[UUID, _Visits]) -> None:
+    tenant_id, scope_id = run.lease.tenant_id, run.lease.scope_id
+    segments = load_segments(run.connection, tenant_id, scope_id, space_id=run.space_id, only=list(visits))
+    counted = [
+        (segment, len(visit.retrievals), max(visit.moments))
+        for segment, visit in ((each, visits[each.segment_id]) for each in segments)
+    ]
+    plan = visit_segments(counted, now=run.now, policy=run.parts.policy)
+    save_segments(run.connection, tenant_id, scope_id, space_id=run.space_id, segments=plan.changed.values())
+    hand_to_distillation(run.connection, run.lease, handed=plan.handed, max_attempts=run.parts.max_attempts)
+
+
+def _reinforce(run: _Run, accesses: Sequence[Access]) -> None:
+    tenant_id, scope_id = run.lease.tenant_id, run.lease.scope_id
+    moments: dict[UUID, list[datetime]] = {}
+    for access in accesses:
+        moments.setdefault(access.owner_id, []).append(access.at)
+    if not moments:
+        return
+    known = lock_live_knowledge(run.connection, tenant_id, scope_id, knowledge_ids=moments)
+    reinforced = [
+        _reinforced(run, each, first_of_each_hour(each.last_reinforced_at, moments[each.knowledge_id]))
+        for each in known
+        if any(is_new_hour(each.last_reinforced_at, at) for at in moments[each.knowledge_id])
+    ]
+    reinforce(run.connection, tenant_id, reinforced)
+    told = [
+        Event(
+            "knowledge_reinforced",
+            scope_id,
+            subject_id=each.knowledge_id,
+            amount=each.strength_days,
+            work_id=run.lease.work_id,
+        )
+        for each in reinforced
+    ]
+    record_events(run.connection, tenant_id, told)
+
+
+def _reinforced(run: _Run, knowledge: LiveKnowledge, moments: Sequence[datetime]) -> Reinforced:
+    policy = run.parts.policy
+    strength = knowledge.strength_days
+    for _ in moments:
+        strength = reinforced_strength(strength, factor=policy.reinforce_factor, cap_days=policy.strength_cap_days)
+    held = is_held(pinned=knowledge.pinned, importance=knowledge.importance, importance_floor=policy.importance_floor)
+    forgetting = forget_at(
+        moments[-1], strength_days=strength, forget_below=policy.forget_below, w0=knowledge.w0, held=held
+    )
+    return Reinforced(knowledge.knowledge_id, strength, moments[-1], forgetting)
+
+
+def _settle_cold_pages(run: _Run) -> bool:
+    """Decide about pages whose moment has come; tell whether there may be more."""
+    tenant_id = run.lease.tenant_id
+    cold = load_cold_pages(run.connection, tenant_id, run.lease.scope_id, limit=COLD_PAGES_PER_RUN)
+    fates: dict[Cooled, list[WarmPage]] = {fate: [] for fate in Cooled}
+    for page in cold:
+        fate = decide_cooled(handed=page.handed, extracted=page.extracted, policy=run.parts.policy)
+        fates[fate].append(page)
+    waiting = fates[Cooled.WAIT]
+    handled = [page for page in cold if page not in waiting]
+    set_cooling(run.connection, tenant_id, {page.page_id: None for page in handled})
+    set_cooling(run.connection, tenant_id, {page.page_id: run.now + LOOK_AGAIN for page in waiting})
+    record_events(run.connection, tenant_id, [_told(run, "page_cooled", page) for page in handled])
+    handed = [Handed(page.page_id, None, "cooled") for page in fates[Cooled.DISTILL]]
+    hand_to_distillation(run.connection, run.lease, handed=handed, max_attempts=run.parts.max_attempts)
+    _archive(run, fates[Cooled.ARCHIVE])
+    return len(cold) == COLD_PAGES_PER_RUN
+
+
+def _archive(run: _Run, pages: Sequence[WarmPage]) -> None:
+    tenant_id = run.lease.tenant_id
+    page_ids = [page.page_id for page in pages]
+    archive_pages(run.connection, tenant_id, page_ids)
+    remove_index_rows(run.connection, tenant_id, "page", page_ids)
+    # Knowledge may have been forgotten before; then this is when its turns leave recall.
+    remove_index_rows(run.connection, tenant_id, "turn", find_left_turns(run.connection, tenant_id, page_ids))
+    record_events(run.connection, tenant_id, [_told(run, "page_archived", page) for page in pages])
+
+
+def _told(run: _Run, kind: str, page: WarmPage) -> Event:
+    heat = Heat(page.heat, page.heat_at)
+    return Event(
+        kind,
+        run.lease.scope_id,
+        subject_id=page.page_id,
+        conversation_id=page.conversation_id,
+        amount=heat_after(heat, run.now, half_life_days=run.parts.policy.heat_half_life_days),
+        work_id=run.lease.work_id,
+    )

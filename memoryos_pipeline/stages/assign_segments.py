@@ -1,0 +1,83 @@
+"""Assign pages to segments: what belongs together grows warm together, and hot segments are distilled."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import takewhile
+from uuid import UUID
+
+from sqlalchemy import Connection
+
+from memoryos_pipeline.domain.heat import Heat, cools_at
+from memoryos_pipeline.domain.segments import assign_pages
+from memoryos_pipeline.domain.work import Lease, Owed, WorkKind
+from memoryos_pipeline.stages.parts import Parts
+from memoryos_pipeline.store.clock import read_now
+from memoryos_pipeline.store.events import Event, record_events
+from memoryos_pipeline.store.ledger import complete, owe
+from memoryos_pipeline.store.segments import (
+    UnassignedPage,
+    Warmed,
+    hand_to_distillation,
+    load_segments,
+    load_unassigned,
+    lock_scope,
+    save_segments,
+    warm_pages,
+)
+from memoryos_pipeline.store.vectors import ensure_space
+
+PAGES_PER_RUN = 100
+
+
+def assign_segments(parts: Parts, lease: Lease) -> None:
+    """Assign every page of a scope whose turn it is. Nothing is waited for, so it is one transaction.
+
+    Pages go strictly in order: one that is not summarized and indexed yet holds up those behind it, so that
+    the segments do not depend on which summary came first. Raises StaleReadError and FencedError.
+    """
+    with parts.database.transaction(lease.tenant_id) as connection:
+        if lock_scope(connection, lease.tenant_id, lease.scope_id):
+            _assign(parts, lease, connection)
+        complete(connection, lease)
+
+
+def _assign(parts: Parts, lease: Lease, connection: Connection) -> None:
+    tenant_id, scope_id = lease.tenant_id, lease.scope_id
+    space_id = ensure_space(connection, parts.embedder)
+    found = load_unassigned(connection, tenant_id, scope_id, space_id=space_id, limit=PAGES_PER_RUN)
+    pages = list(takewhile(lambda page: page.is_ready, found))
+    if not pages:
+        return
+    now = read_now(connection)
+    segments = load_segments(connection, tenant_id, scope_id, space_id=space_id)
+    plan = assign_pages([each.page for each in pages], segments, now=now, policy=parts.policy)
+    warmed = _warmed(parts, pages, plan.assigned, now)
+    save_segments(connection, tenant_id, scope_id, space_id=space_id, segments=plan.changed.values())
+    warm_pages(connection, tenant_id, warmed=warmed, now=now)
+    record_events(connection, tenant_id, [_told(lease, each) for each in warmed])
+    hand_to_distillation(connection, lease, handed=plan.handed, max_attempts=parts.max_attempts)
+    if len(pages) == PAGES_PER_RUN:
+        again = Owed(WorkKind.SEGMENT, lease.subject_key, scope_id)
+        owe(connection, tenant_id, [again], max_attempts=parts.max_attempts)
+
+
+def _warmed(
+    parts: Parts, pages: Sequence[UnassignedPage], assigned: Sequence[tuple[UUID, UUID]], now: datetime
+) -> list[Warmed]:
+    full = Heat(1.0, now)
+    return [
+        Warmed(page, segment_id, cools_at(full, sealed_at=page.sealed_at, policy=parts.policy))
+        for page, (_, segment_id) in zip(pages, assigned, strict=True)
+    ]
+
+
+def _told(lease: Lease, warmed: Warmed) -> Event:
+    return Event(
+        "page_assigned",
+        lease.scope_id,
+        subject_id=warmed.page.page.page_id,
+        related_id=warmed.segment_id,
+        conversation_id=warmed.page.conversation_id,
+        seq=warmed.page.last_seq,
+        work_id=lease.work_id,
+    )
