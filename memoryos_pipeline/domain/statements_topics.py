@@ -1,0 +1,141 @@
+"""Which parts of a life a statement touches, what names stand in it, and whether it corrects something. Pure."""
+# ruff: noqa: E501 - tables with one rule a line
+
+import re
+from dataclasses import dataclass
+
+_TOPICS: dict[str, tuple[float, str]] = {
+    "health": (
+        0.8,
+        r"\b(?:allerg\w+|doctor|hospital|surgery|surgeon|diagnos\w+|medicine|medication|pills?|injur\w+|fractur\w+|sick|illness"
+        r"|disease|blood pressure|heart|infect\w+|pregnan\w+|therapy|cardiologist|penicillin|hives|anxiety|depress\w+)\b"
+        r"|アレルギー|病院|医者|手術|薬|怪我|けが|骨折|病気|血圧|妊娠|産婦人科|腎臓|検査|健診|お腹をこわ|つわり"
+        r"|알레르기|병원|의사|수술|약을|다쳤|골절|인대|깁스|빈혈|혈압|임신|건강검진|아파|철분"
+        r"|过敏|医院|医生|手术|药|受伤|骨折|生病|血压|怀孕|体检|崴了|住院",
+    ),
+    "family": (
+        0.7,
+        r"\b(?:mother|mom|mum|father|dad|parents?|brother|sister|wife|husband|son|daughter|kids?|child(?:ren)?|baby|grand\w+"
+        r"|uncle|aunt|cousin|fianc\w+|boyfriend|girlfriend|partner|married|wedding|divorced)\b"
+        r"|母|父|両親|兄|弟|姉|妹|妻|夫|息子|娘|子ども|子供|赤ちゃん|祖父|祖母|家族|彼氏|彼女|結婚|離婚"
+        r"|엄마|어머니|아빠|아버지|부모|형|누나|오빠|언니|동생|아내|남편|아들|딸|아이|할머니|할아버지|가족|결혼|이혼"
+        r"|妈|爸|父母|哥哥|弟弟|姐姐|妹妹|老婆|妻子|老公|丈夫|先生在|儿子|女儿|孩子|爷爷|奶奶|家人|结婚|离婚",
+    ),
+    "home": (
+        0.65,
+        r"\b(?:moved|moving|apartment|house|home|lease|landlord|rent|live in|living in)\b"
+        r"|引っ越|住んで|部屋|家賃|大家|アパート|이사|살아|살고|집주인|월세|전세|원룸|搬|住在|房东|房租|租约|公寓",
+    ),
+    "pets": (
+        0.6,
+        r"\b(?:dog|cat|puppy|kitten|parrot|rabbit|hamster|turtle|pet|greyhound|vet)\b"
+        r"|犬|猫|金魚|うさぎ|ペット|カメ|강아지|고양이|앵무새|토끼|반려|狗|猫|乌龟|兔子|宠物",
+    ),
+    "work": (
+        0.6,
+        r"\b(?:work|job|boss|office|company|colleague|coworker|career|promot\w+|hired|fired|salary|project|client|shop|business"
+        r"|technician|teacher|engineer|nurse)\b"
+        r"|仕事|会社|職場|上司|同僚|転職|就職|教えて|担任|顧問|店を|일하|회사|직장|상사|동료|취직|이직|프로젝트|만드는 사람"
+        r"|工作|公司|上班|老板|同事|跳槽|书店|店里|开店|项目",
+    ),
+    "study": (
+        0.55,
+        r"\b(?:exam|school|university|college|course|class|study\w*|degree|thesis|graduat\w+|lesson)\b"
+        r"|試験|学校|大学|授業|勉強|卒業|시험|학교|대학|수업|공부|졸업|考试|学校|大学|上课|学习|毕业|小学",
+    ),
+    "travel": (
+        0.55,
+        r"\b(?:trip|travel\w*|flight|fly(?:ing)?|vacation|holiday|hotel|airport|visit(?:ed|ing)?)\b"
+        r"|旅行|飛行機|空港|宿|合宿|観光|여행|비행기|휴가|공항|다녀오|旅行|旅游|飞机|机场|酒店|出差|订了票",
+    ),
+    "food": (
+        0.5,
+        r"\b(?:coffee|tea|food|eat(?:ing)?|ate|cook\w*|bak(?:e|ed|ing)|vegetarian|vegan|restaurant|dinner|lunch|breakfast|bread)\b"
+        r"|食べ|飲み|飲む|料理|コーヒー|お茶|牛乳|먹|마시|요리|커피|고기|생선|밥|吃|喝|做饭|咖啡|茶|菜",
+    ),
+    "interests": (
+        0.5,
+        r"\b(?:hobby|hobbies|marathon|ran|running|guitar|piano|choir|sing\w*|paint\w*|book|reading|film|movie|music|game|climb\w*"
+        r"|swim\w*|yoga|garden\w*|photograph\w*|concert)\b"
+        r"|趣味|望遠鏡|天文|星|音楽|映画|本を|ゲーム|山に|走っ|写真|취미|음악|영화|책|게임|등산|볼더링|암벽|도예|녹음"
+        r"|爱好|音乐|电影|书|游戏|爬山|跑步|二胡|围棋|钢琴|摄影",
+    ),
+}
+_PATTERNS = {name: (weight, re.compile(source, re.IGNORECASE)) for name, (weight, source) in _TOPICS.items()}
+SMALL_IMPORTANCE = 0.3
+
+_RELATIVES = (
+    r"(?:friend|mother|father|brother|sister|wife|husband|son|daughter|boss|partner|cousin|aunt|uncle|colleague|neighbor"
+    r"|boyfriend|girlfriend|roommate|teacher)"
+)
+_PERSONS = (
+    re.compile(rf"\b(?:my|our) (?:\w+ )?{_RELATIVES},? (?P<v>[A-Z][a-z'’-]+)"),
+    re.compile(r"(?:妻|夫|友人|友達|上司|同僚|弟|妹|兄|姉|息子|娘)の(?P<v>[一-鿿ァ-ヶー]{1,6})(?=[とはがをにも、])"),
+    re.compile(r"(?:친구|동생|남동생|여동생|언니|오빠|누나|형|아들|딸|상사) (?P<v>[가-힣]{2,3}?)(?=이?[는가를와랑]|은|이|을|과|의|\s)"),
+    re.compile(r"(?:朋友|女儿|儿子|先生|丈夫|妻子|老婆|老公|同事|老板|弟弟|妹妹|哥哥|姐姐)(?P<v>[\u4e00-\u9fff]{2,3}?)(?=的|在|和|，|。|说|是|去|来|对|$)"),
+)  # fmt: skip
+_NAMES = (
+    re.compile(r"(?<=[a-z,;] )(?P<v>[A-Z][a-z'’-]+(?: [A-Z][a-z'’-]+){0,3})"),
+    re.compile(r"[「『《“](?P<v>[^」』》”]{2,20})[」』》”]"),
+    re.compile(r"(?P<v>[ァ-ヶー]{3,20})"),
+)
+_NOT_NAME_WORDS = """I I'm I've I'll I'd Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March
+April May June July August September October November December"""
+_NOT_NAMES = frozenset(_NOT_NAME_WORDS.split())
+MAX_ENTITIES = 8
+
+_CORRECTION = re.compile(
+    r"^(?:no|nope|sorry|actually|wait|correction)\b[\s,.!:;—-]+.*?(?:\bi (?:said|meant)\b|\bnot\b|n't\b|\bthat was\b|\bit(?:'s| is| was)\b"
+    r"|\bhave no\b)|^i (?:said|meant) |\bnot (?:\w+ ){0,3}\w+, but\b|\bi said [^,.]+, not \b"
+    r"|^(?:いや|いえ|いいえ|違い|ちがい|違う|訂正)[、。 ]?.*(?:では|じゃ)な(?:くて|く)|(?:では|じゃ)な(?:くて|く)、?[^。]{1,20}(?:です|だ|と言)"
+    r"|^(?:아니|아뇨|아니요|아니에요)[,. ]+.*(?:아니라|말했|했잖|라고 했)|(?:이|가) 아니라 \S+"
+    r"|^(?:不|不对|错了|不不)[，,。 ].*(?:是|说)|不是[^，。]{1,12}[，,]?(?:而)?(?:是|叫)|我说的是",
+    re.IGNORECASE,
+)
+_SWAPPED = (
+    re.compile(r"\bi (?:said|meant) (?P<right>[\w' ]{2,30}?),? not (?P<wrong>[\w' ]{2,30})", re.IGNORECASE),
+    re.compile(r"\bnot (?P<wrong>[\w' ]{2,30}?),? but (?P<right>[\w' ]{2,30})", re.IGNORECASE),
+    re.compile(r"(?P<wrong>[^、。\s]{1,12}?)(?:では|じゃ)な(?:くて|く)、?(?P<right>[^、。\s]{1,12}?)(?:です|だ|と|。|$)"),
+    re.compile(r"(?P<wrong>[가-힣0-9]+?)(?:이|가) 아니라 (?P<right>[가-힣0-9]+?)(?:이라고|라고|이에요|예요|입니다|이야|야|에|[.]|$)"),
+    re.compile(r"不是“?(?P<wrong>[^，。“”]{1,10})”?[，,]?(?:而)?(?:是叫|是|叫)“?(?P<right>[^，。“”]{1,10})"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A statement that takes something back; what was wrong and what is right when it says both."""
+
+    wrong: str | None
+    right: str | None
+
+
+def find_topics(text: str) -> tuple[str, ...]:
+    """Return the parts of a life a text touches, as fixed codes, the weightiest first."""
+    return tuple(name for name, (_, pattern) in _PATTERNS.items() if pattern.search(text))
+
+
+def topic_importance(topics: tuple[str, ...]) -> float:
+    """Return the importance, 0..1, that topics alone give."""
+    return max((_PATTERNS[name][0] for name in topics), default=SMALL_IMPORTANCE)
+
+
+def find_entities(text: str, speaker: str) -> tuple[tuple[str, str], ...]:
+    """Return at most eight names with their type, person or name, in the order they stand."""
+    found: dict[str, tuple[int, str]] = {}
+    for kind, patterns in (("person", _PERSONS), ("name", _NAMES)):
+        for match in (match for pattern in patterns for match in pattern.finditer(text)):
+            name = match["v"].strip().removesuffix("'s").removesuffix("’s")
+            if name not in _NOT_NAMES and name != speaker:
+                found.setdefault(name, (match.start("v"), kind))
+    ordered = sorted(found.items(), key=lambda item: item[1][0])
+    return tuple((name, kind) for name, (_, kind) in ordered[:MAX_ENTITIES])
+
+
+def find_correction(text: str) -> Correction | None:
+    """Return what a statement corrects, or None when it corrects nothing."""
+    if _CORRECTION.search(text) is None:
+        return None
+    for pattern in _SWAPPED:
+        if match := pattern.search(text):
+            return Correction(match["wrong"].strip(), match["right"].strip())
+    return Correction(None, None)
