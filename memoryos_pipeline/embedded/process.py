@@ -28,18 +28,6 @@ def free_port() -> int:
         return port
 
 
-def port_is_free(host: str, port: int) -> bool:
-    """Tell whether a server could listen there right now."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError:
-            return False
-        return True
-
-
 def unprivileged_user() -> pwd.struct_passwd | None:
     """Return the account servers run as when we are root, None when we are an ordinary user."""
     if os.geteuid() != 0:

@@ -15,8 +15,9 @@ from memoryos_pipeline.embedded.children import Child, stop_together
 from memoryos_pipeline.embedded.directory import Connection, DataDirectory
 from memoryos_pipeline.embedded.first_run import ensure_key, ensure_schema
 from memoryos_pipeline.embedded.plan import FLOWER_USER, Endpoints, Program, programs
+from memoryos_pipeline.embedded.ports import PortClaims
 from memoryos_pipeline.embedded.postgres import EmbeddedPostgres
-from memoryos_pipeline.embedded.process import EmbeddedServerError, free_port, port_is_free, start_program, tail
+from memoryos_pipeline.embedded.process import EmbeddedServerError, start_program, tail
 from memoryos_pipeline.embedded.readiness import answers
 from memoryos_pipeline.embedded.valkey import EmbeddedValkey
 from memoryos_pipeline.settings import Settings
@@ -61,6 +62,7 @@ class Supervisor:
         self._tell = tell
         self._postgres = None if _database_is_given(settings) else EmbeddedPostgres(directory.root / "postgres")
         self._valkey = None if _broker_is_given(settings) else EmbeddedValkey(directory.root / "valkey")
+        self._ports = PortClaims()
         self._servers: list[Child] = []
         self._programs: list[Child] = []
 
@@ -103,6 +105,7 @@ class Supervisor:
         for server in (self._valkey, self._postgres):
             if server:
                 server.stop()
+        self._ports.release()
         for straggler in psutil.Process().children(recursive=True):
             with contextlib.suppress(psutil.NoSuchProcess):
                 straggler.kill()
@@ -129,8 +132,11 @@ class Supervisor:
     def _start_programs(self, endpoints: Endpoints) -> Endpoints:
         """Start our own processes; a port that is taken meanwhile is exchanged, unless it was asked for."""
         for _ in range(PORT_TRIES):
-            api_port, flower_port = _ports(self._settings)
-            chosen = replace(endpoints, api_port=api_port, flower_port=flower_port)
+            chosen = replace(
+                endpoints,
+                api_port=self._ports.choose(self._settings, "api_port", self._settings.api_host),
+                flower_port=self._ports.choose(self._settings, "flower_port", "127.0.0.1"),
+            )
             for program in programs(self._settings, chosen, os.environ):
                 self._keep(self._programs, Child(program.name, partial(self._begin_program, program)))
             api = next(child for child in self._programs if child.name == "api")
@@ -138,7 +144,11 @@ class Supervisor:
                 return chosen
             stop_together(self._programs, seconds=PROGRAMS_STOP_SECONDS)
             self._programs.clear()
-        raise EmbeddedServerError(f"the API did not come up: {tail(self._directory.log('api'))}")
+            self._ports.release()
+            if "address already in use" not in tail(self._directory.log("api"), lines=20).lower():
+                break
+        log = self._directory.log("api")
+        raise EmbeddedServerError(f"the API did not come up; {log} ends with: {tail(log)}")
 
     def _begin_program(self, program: Program) -> subprocess.Popen[bytes]:
         return start_program(program.command, log=self._directory.log(program.name), environment=program.environment)
@@ -152,20 +162,6 @@ def _begin(server: EmbeddedPostgres | EmbeddedValkey) -> subprocess.Popen[bytes]
     server.start()
     assert server.process is not None  # noqa: S101 - started just now, for the type checker
     return server.process
-
-
-def _ports(settings: Settings) -> tuple[int, int]:
-    """Return where API and Flower listen: the ports asked for, or any free one for a default that is taken."""
-    return _port(settings, "api_port", settings.api_host), _port(settings, "flower_port", "127.0.0.1")
-
-
-def _port(settings: Settings, name: str, host: str) -> int:
-    wanted: int = getattr(settings, name)
-    if wanted and port_is_free(host, wanted):
-        return wanted
-    if wanted and name in settings.model_fields_set:
-        raise EmbeddedServerError(f"MEMORYOS_{name.upper()}={wanted} is taken; set another, or 0 for any free port")
-    return free_port()
 
 
 def _database_is_given(settings: Settings) -> bool:
