@@ -88,7 +88,15 @@ class _Desk:
         """Return the difference to how it was."""
         added = [(ordinal, self._rows[row_id]) for row_id, ordinal in self._added.items()]
         changed = [row for row_id, row in self._rows.items() if self._before.get(row_id, row) != row]
-        return Plan(tuple(added), tuple(changed), tuple(self._supported), tuple(self._reinforced), tuple(self._rulings))
+        ended = [row for row in changed if self._before[row.knowledge_id].is_live and not row.is_live]
+        return Plan(
+            added=tuple(added),
+            changed=tuple(changed),
+            retired=(*ended, *(row for _, row in added if not row.is_live)),
+            supported=tuple(self._supported),
+            reinforced=tuple(dict.fromkeys(self._reinforced)),
+            rulings=tuple(self._rulings),
+        )
 
     def decide(self, claim: Claim, verdict: Verdict) -> None:
         """Bring one claim in."""
@@ -178,15 +186,15 @@ class _Desk:
         row = self._new_row(claim, None if closes else newer, carries=False)
         row = replace(row, valid_from=starts)
         status: Status = "closed" if closes else "superseded"
-        self._trim(earlier[-1:], starts, claim.knowledge_id)
+        self._trim(earlier[-1:], followed_by=later.knowledge_id, at=starts, by=claim.knowledge_id)
         self._store(claim, _retired(row, status, by=later.knowledge_id, at=ends, reason=reason))
         decision = Decision.CLOSE if closes else Decision.UPDATE
         self._rule(claim, decision, f"arrived late: {reason}", new_id=claim.knowledge_id, old_id=newer.knowledge_id)
 
-    def _trim(self, rows: Iterable[Truth], at: datetime, by: UUID) -> None:
-        """End a retired version where one that arrived late begins."""
+    def _trim(self, rows: Iterable[Truth], *, followed_by: UUID, at: datetime, by: UUID) -> None:
+        """End a retired version where one that arrived late comes between it and what followed it."""
         for row in rows:
-            if not row.is_live and (row.valid_to is None or row.valid_to > at):
+            if row.superseded_by == followed_by and row.valid_to is not None and row.valid_to > at:
                 self._rows[row.knowledge_id] = replace(row, valid_to=at, superseded_by=by)
 
     def _support(self, claim: Claim, row: Truth, reason: str) -> None:
@@ -211,7 +219,7 @@ class _Desk:
         if said_at >= row.valid_from or between:
             return row
         before = [other for other in self._history(row.lineage_id) if other.valid_from < said_at]
-        self._trim(before[-1:], said_at, row.knowledge_id)
+        self._trim(before[-1:], followed_by=row.knowledge_id, at=said_at, by=row.knowledge_id)
         return replace(row, valid_from=said_at)
 
     def _reinforces(self, claim: Claim, row: Truth) -> bool:

@@ -71,10 +71,14 @@ class Ruling:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Row changes of one page. `supported` pairs rows with the ordinals of claims that are new sources of them."""
+    """Row changes of one page. `supported` pairs rows with the ordinals of claims that are new sources of them.
+
+    `changed` are rows that existed, as they are now; `retired` are the rows, old or new, that ended with this page.
+    """
 
     added: tuple[tuple[int, Truth], ...]
     changed: tuple[Truth, ...]
+    retired: tuple[Truth, ...]
     supported: tuple[tuple[UUID, int], ...]
     reinforced: tuple[UUID, ...]
     rulings: tuple[Ruling, ...]
