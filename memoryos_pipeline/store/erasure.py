@@ -48,14 +48,10 @@ TABLES_OF_A_PART = {
 }
 """Tables whose rows belong to a row of a memory: the parent and the column that names it."""
 
-TABLES_THAT_STAY = frozenset(
-    {"tenant", "api_key", "reader_grant", "budget", "erasure_receipt", "deletion_ledger"}
-)
+TABLES_THAT_STAY = frozenset({"tenant", "api_key", "reader_grant", "budget", "erasure_receipt", "deletion_ledger"})
 """Tables without anything a user said or is; the last two know a user by hash alone."""
 
-COUNT_IN_SCOPE = (
-    "select count(*) as n from memoryos.{table} where tenant_id = :tenant_id and scope_id = any(:scopes)"
-)
+COUNT_IN_SCOPE = "select count(*) as n from memoryos.{table} where tenant_id = :tenant_id and scope_id = any(:scopes)"
 COUNT_IN_PART = """
     select count(*) from memoryos.{table} c join memoryos.{parent} p on p.tenant_id = c.tenant_id and p.{key} = c.{key}
      where c.tenant_id = :tenant_id and p.scope_id = any(:scopes)
@@ -66,8 +62,7 @@ COUNT_POLICIES = "select count(*) from memoryos.policy where tenant_id = :tenant
 def _count_everything() -> str:
     counts = [COUNT_IN_SCOPE.format(table=table) for table in TABLES_OF_A_SCOPE]
     counts += [
-        COUNT_IN_PART.format(table=table, parent=parent, key=key)
-        for table, (parent, key) in TABLES_OF_A_PART.items()
+        COUNT_IN_PART.format(table=table, parent=parent, key=key) for table, (parent, key) in TABLES_OF_A_PART.items()
     ]
     return f"select cast(sum(n) as bigint) from ({' union all '.join([*counts, COUNT_POLICIES])}) counts"  # noqa: S608
 

@@ -1,0 +1,13 @@
+"""Erasing a user on their request: at once, whole, and with a receipt."""
+
+from uuid import UUID
+
+from memoryos_pipeline.domain.text_gate import gate_id
+from memoryos_pipeline.store.database import Database
+from memoryos_pipeline.store.erasure import ErasureReceipt
+from memoryos_pipeline.store.erasure import erase_user as erase_rows
+
+
+def erase_user(database: Database, tenant_id: UUID, user_id: str) -> ErasureReceipt:
+    """Erase a user. Raises InvalidTurnError for a name nobody can have, NotFoundError for an unknown user."""
+    return erase_rows(database, tenant_id, gate_id(user_id, "user_id"))
