@@ -157,3 +157,10 @@ def is_about_speaker(text: str, lang: str) -> bool:
     if lang == "ko":
         return _OTHER_TOPIC_KO.search(text) is None or _SPEAKER_AS_TOPIC.search(text) is not None
     return True
+
+
+def leaves_speaker_out(text: str, lang: str) -> bool:
+    """Tell whether a Japanese or Korean sentence has no topic of its own, so that it speaks of who says it."""
+    if lang == "ja":
+        return _OTHER_TOPIC_JA.search(text.replace("が", "、")) is None
+    return lang == "ko" and (_OTHER_TOPIC_KO.search(text) is None or _SPEAKER_AS_TOPIC.search(text) is not None)

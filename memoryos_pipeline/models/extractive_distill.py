@@ -12,9 +12,9 @@ from memoryos_pipeline.domain.pages import PageText
 from memoryos_pipeline.domain.statements import (
     Sentence,
     bounded_sentences,
-    is_about_speaker,
     is_planted,
     is_question,
+    leaves_speaker_out,
     names_first_person,
     states_something,
 )
@@ -164,7 +164,7 @@ def _importance(statement: Statement) -> float:
 
 
 def _is_own(statement: Statement) -> bool:
-    is_dropped_subject = statement.lang in ("ja", "ko") and is_about_speaker(statement.sentence.plain, statement.lang)
+    is_dropped_subject = statement.lang in ("ja", "ko") and leaves_speaker_out(statement.sentence.plain, statement.lang)
     return is_dropped_subject or names_first_person(statement.sentence)
 
 

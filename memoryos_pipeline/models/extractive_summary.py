@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 import numpy as np
 
@@ -23,10 +24,15 @@ TOPICS = 2
 META_CHARACTERS = 600
 NOVELTY = 0.4
 """Share of a sentence's likeness to what is chosen already that counts against it."""
-USER_BONUS = 0.05
-QUESTION_LOSS = 0.15
-SHARED_TERMS = 2
-SHARED_SHARE = 0.12
+CENTRALITY = 0.4
+USER_BONUS = 0.3
+TOPIC_BONUS = 0.15
+FULLNESS_BONUS = 0.4
+FULL_TERMS = 10
+QUESTION_LOSS = 0.3
+ONE_SITTING = timedelta(minutes=30)
+SHARED_TERMS = 3
+SHARED_SHARE = 0.2
 MAX_TERM_CHARACTERS = 8_000
 
 
@@ -67,9 +73,10 @@ def _sampled(lines: list[Line]) -> list[Line]:
 
 
 def _bonus(line: Line) -> float:
-    words = len(lexical_terms(line.sentence.text, "und"))
-    fullness = min(words, 12) / 12 * 0.2
-    return fullness + USER_BONUS * (line.turn.role == "user") - QUESTION_LOSS * is_question(line.sentence)
+    fullness = min(len(lexical_terms(line.sentence.text, "und")), FULL_TERMS) / FULL_TERMS
+    topics = min(len(find_topics(line.sentence.plain)), TOPICS) / TOPICS
+    asked = QUESTION_LOSS * is_question(line.sentence)
+    return FULLNESS_BONUS * fullness + TOPIC_BONUS * topics + USER_BONUS * (line.turn.role == "user") - asked
 
 
 def _choose(matrix: Vector, bonus: Vector) -> list[int]:
@@ -81,7 +88,7 @@ def _choose(matrix: Vector, bonus: Vector) -> list[int]:
     chosen: list[int] = []
     while len(chosen) < min(CHOSEN_SENTENCES, len(matrix)):
         repeated = likeness[:, chosen].max(axis=1) if chosen else np.zeros(len(matrix), dtype=np.float32)
-        score = centrality * 0.4 + bonus - NOVELTY * repeated
+        score = CENTRALITY * centrality + bonus - NOVELTY * repeated
         score[chosen] = -np.inf
         chosen.append(int(np.argmax(score)))
     return chosen
@@ -119,7 +126,14 @@ def name_topics(turns: Sequence[Turn], keywords: Sequence[str]) -> tuple[str, ..
 
 
 def goes_on(page: PageText) -> bool:
-    """Tell whether a page shares enough words with the page before it."""
+    """Tell whether a page goes on with the page before it: in one sitting, or by many shared words.
+
+    Within a sitting shared words say nothing (measured on neighbouring and on unrelated pages: the same share).
+    """
+    if not page.turns or not page.previous_turns:
+        return False
+    if page.turns[0].occurred_at - page.previous_turns[-1].occurred_at <= ONE_SITTING:
+        return True
     now, before = (_terms(said_turns(turns)) for turns in (page.turns, page.previous_turns))
     shared = now & before
     return len(shared) >= SHARED_TERMS and len(shared) >= SHARED_SHARE * min(len(now), len(before))
