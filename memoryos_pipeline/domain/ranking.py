@@ -16,8 +16,12 @@ OwnerKind = Literal["turn", "page", "knowledge"]
 SESSION_BREAK = timedelta(hours=6)
 """A silence this long between two candidates of a conversation starts another session."""
 SESSION_BEST = 3
-BASE_SIGNALS = ("bm25", "dense")
-"""What a candidate says by itself; context signals spread these two to its neighbours and its session."""
+LEAST_SPREAD: Mapping[str, float] = {"dense": 0.04}
+"""In a handful of unrelated turns the cosines differ by less than this, and their order says nothing."""
+STAND_IN = "bm25_instead_of_dense"
+"""The signal that takes the weight of `dense` for a candidate that has no vector."""
+BASE_SIGNALS = ("bm25", "dense", STAND_IN)
+"""What a candidate says by itself; context signals spread these to its neighbours and its session."""
 CONTEXT_SIGNALS = ("previous", "next", "session")
 
 
@@ -89,13 +93,19 @@ class Ranked:
 
 def rank(candidates: Sequence[Candidate], profile: Profile = DEFAULT) -> list[Ranked]:
     """Return every candidate, best first; ties are broken by the newer turn, then by id, never by chance."""
-    columns = {name: _column(candidates, name) for name in profile.weights if name not in CONTEXT_SIGNALS}
-    scaled = {name: scale(column) for name, column in columns.items()}
-    _stand_in_for_missing_vectors(columns, scaled)
-    for name, column in _context(candidates, _base(scaled, profile, len(candidates))).items():
-        if name in profile.weights:
-            scaled[name] = scale(column)
+    scaled = {
+        name: scale(_column(candidates, name), LEAST_SPREAD.get(name, 0.0))
+        for name in profile.weights
+        if name not in CONTEXT_SIGNALS
+    }
     shares = profile.shares()
+    if "dense" in shares and "bm25" in scaled:
+        shares[STAND_IN] = shares["dense"]
+        scaled[STAND_IN] = _stand_in(candidates, scaled["bm25"])
+    base = _weighted(scaled, shares, BASE_SIGNALS, count=len(candidates))
+    for name, column in _context(candidates, base).items():
+        if name in shares:
+            scaled[name] = scale(column)
     ranked = []
     for index, candidate in enumerate(candidates):
         signals = {name: share * scaled[name][index] for name, share in shares.items() if scaled[name][index]}
@@ -103,8 +113,11 @@ def rank(candidates: Sequence[Candidate], profile: Profile = DEFAULT) -> list[Ra
     return sorted(ranked, key=_order)
 
 
-def scale(column: Sequence[float | None]) -> list[float]:
-    """Return the column min-max scaled to [0, 1]; unknown values become 0, a constant positive column 1."""
+def scale(column: Sequence[float | None], least_spread: float = 0.0) -> list[float]:
+    """Return the column min-max scaled to [0, 1]; unknown values become 0, a constant positive column 1.
+
+    A column that spreads less than `least_spread` stays below 1: differences that small are noise.
+    """
     known = [value for value in column if value is not None]
     if not known:
         return [0.0] * len(column)
@@ -112,26 +125,24 @@ def scale(column: Sequence[float | None]) -> list[float]:
     if high <= low:
         constant = 1.0 if high > 0 else 0.0
         return [0.0 if value is None else constant for value in column]
-    return [0.0 if value is None else (value - low) / (high - low) for value in column]
+    spread = max(high - low, least_spread)
+    return [0.0 if value is None else (value - low) / spread for value in column]
 
 
 def _column(candidates: Sequence[Candidate], name: str) -> list[float | None]:
     return [candidate.features.get(name) for candidate in candidates]
 
 
-def _stand_in_for_missing_vectors(
-    columns: Mapping[str, Sequence[float | None]], scaled: dict[str, list[float]]
-) -> None:
-    """Give a candidate that has no vector yet the standing its words have, so that a fresh turn is not buried."""
-    dense, words = columns.get("dense"), scaled.get("bm25")
-    if dense is None or words is None or all(value is None for value in dense):
-        return
-    scaled["dense"] = [words[i] if value is None else scaled["dense"][i] for i, value in enumerate(dense)]
+def _stand_in(candidates: Sequence[Candidate], words: Sequence[float]) -> list[float]:
+    """Give a candidate without a vector (fresh, or the embedder is away) the standing its words have."""
+    return [0.0 if "dense" in each.features else words[index] for index, each in enumerate(candidates)]
 
 
-def _base(scaled: Mapping[str, Sequence[float]], profile: Profile, count: int) -> list[float]:
-    weights = [(scaled[name], profile.weights[name]) for name in BASE_SIGNALS if name in scaled]
-    return [sum(weight * column[index] for column, weight in weights) for index in range(count)]
+def _weighted(
+    scaled: Mapping[str, Sequence[float]], shares: Mapping[str, float], names: Sequence[str], *, count: int
+) -> list[float]:
+    used = [(scaled[name], shares[name]) for name in names if name in scaled]
+    return [sum(share * column[index] for column, share in used) for index in range(count)]
 
 
 def _context(candidates: Sequence[Candidate], base: Sequence[float]) -> dict[str, list[float | None]]:
@@ -175,7 +186,7 @@ def _session_scores(
         for session in _split_by_silence(list(group)):
             keys = [(place.conversation_id, place.seq) for place in session]
             best = sorted((by_place[key] for key in keys), reverse=True)[:SESSION_BEST]
-            scores.update(dict.fromkeys(keys, sum(best) / SESSION_BEST))
+            scores.update(dict.fromkeys(keys, sum(best) / len(best)))
     return scores
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -27,6 +28,8 @@ from memoryos_pipeline.store.vectors import nearest
 DENSE_LIMIT = 400
 LEXICAL_LIMIT = 400
 """Candidates an arm brings at most; a scope with fewer turns is searched whole."""
+MAX_SPANS = 16
+ALL_TIME = (datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC))
 POSTING_BUDGET = 4_000
 """Postings read at most to find candidates; terms beyond it only score what others found."""
 
@@ -67,7 +70,7 @@ def gather(
     cosines = _dense(connection, key, frame=frame, arms=arms)
     index, common = _lexical(connection, key, question.terms, kinds=kinds)
     owners = list(dict.fromkeys([*cosines, *index.best(LEXICAL_LIMIT)]))
-    turns = read_turns(connection, key, _ids(owners, "turn"))
+    turns = read_turns(connection, key, _ids(owners, "turn"), spans=_spans(question, cosines))
     if common:
         wanted = [owner_id for _, owner_id in owners] + [turn.turn_id for turn in turns]
         index.add_postings(read_postings(connection, key, kinds=kinds, terms=common, owner_ids=wanted))
@@ -87,6 +90,12 @@ def gather(
         ),
         pages=tuple(read_pages(connection, key, page_ids) if page_ids else ()),
     )
+
+
+def _spans(question: Question, cosines: dict[Owner, float]) -> list[tuple[datetime, datetime]]:
+    """Return the time spans whose turns are candidates; without a dense arm the newest turns are, too."""
+    spans = [(window.start, window.end) for window in question.windows[:MAX_SPANS]]
+    return spans if cosines else [*spans, ALL_TIME]
 
 
 def _knowledge(

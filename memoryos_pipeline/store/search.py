@@ -78,10 +78,20 @@ TURNS = text("""
                   and t.seq > c.indexed_through
                 order by seq desc limit :tail_limit) fresh
          where c.tenant_id = :tenant_id and c.scope_id = :scope_id and c.indexed_through < c.next_seq - 1),
+    dated as (
+        select turn.conversation_id, turn.seq
+          from unnest(cast(:starts as timestamptz[]), cast(:ends as timestamptz[])) as span(starts_at, ends_at)
+         cross join lateral (
+               select conversation_id, seq from memoryos.turn t
+                where t.tenant_id = :tenant_id and t.scope_id = :scope_id
+                  and t.occurred_at >= span.starts_at and t.occurred_at < span.ends_at
+                order by occurred_at desc limit :dated_limit) turn),
     wanted as (
         select conversation_id, seq + step as seq from found cross join generate_series(-1, 1) step
         union
-        select conversation_id, seq from tail)
+        select conversation_id, seq from tail
+        union
+        select conversation_id, seq from dated)
     select t.turn_id, t.conversation_id, c.external_id, t.seq, t.client_turn_id, t.role, t.speaker, t.content, t.lang,
            t.occurred_at, t.utc_offset_minutes, t.seq > c.indexed_through as is_tail,
            t.seq > c.sealed_through as is_hot, l.terms
@@ -155,6 +165,10 @@ COUNT_LIMIT = 20_000
 """A term in more owners than this is common, and counting it exactly would cost more than it tells."""
 TAIL_LIMIT = 500
 """Turns of one conversation, newest first, that are searched before they are indexed."""
+
+
+DATED_LIMIT = 100
+"""Turns of one span of time, newest first, that are candidates for their date alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,9 +338,18 @@ def read_postings(
     return [FoundPosting(*row) for row in connection.execute(POSTINGS_OF, values)]
 
 
-def read_turns(connection: Connection, key: ScopeKey, turn_ids: Sequence[UUID]) -> list[FoundTurn]:
-    """Return these turns, the turn before and after each, and every turn of the scope that is not indexed yet."""
-    values = key.bind(turn_ids=list(turn_ids), tail_limit=TAIL_LIMIT)
+def read_turns(
+    connection: Connection,
+    key: ScopeKey,
+    turn_ids: Sequence[UUID],
+    *,
+    spans: Sequence[tuple[datetime, datetime]],
+) -> list[FoundTurn]:
+    """Return these turns, the turn before and after each, the newest of each span, and all that are not indexed yet."""
+    starts, ends = [start for start, _ in spans], [end for _, end in spans]
+    values = key.bind(
+        turn_ids=list(turn_ids), tail_limit=TAIL_LIMIT, starts=starts, ends=ends, dated_limit=DATED_LIMIT
+    )
     return [_turn(row) for row in connection.execute(TURNS, values)]
 
 
