@@ -1,0 +1,1 @@
+"""Prompts as versioned files: `<task>@<version>.md`. A changed prompt is a new file."""
