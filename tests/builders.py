@@ -1,10 +1,11 @@
 """Small builders of rows, for tests that need a past."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypedDict, Unpack
 from uuid import UUID
 
-from sqlalchemy import text
+from sqlalchemy import event, text
 
 from memoryos_pipeline.domain.ids import conversation_id, scope_id
 from memoryos_pipeline.domain.policies import DEFAULT, Policy
@@ -12,6 +13,7 @@ from memoryos_pipeline.domain.turns import NewTurn, TurnKind
 from memoryos_pipeline.domain.work import Lease, WorkKind
 from memoryos_pipeline.stages.record_turns import record_turns
 from memoryos_pipeline.store.clock import freeze_clock
+from memoryos_pipeline.store.database import Database
 from tests.conftest import Stack
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
@@ -88,3 +90,16 @@ def set_clock(stack: Stack, at: datetime | None) -> None:
     """Freeze recorded time, as the owner."""
     with stack.owner.across_tenants() as connection:
         freeze_clock(connection, at)
+
+
+def count_statements(database: Database, action: Callable[[], object]) -> int:
+    """Run an action; return how many statements it sent to this database."""
+    statements: list[str] = []
+
+    def note(*call: Any) -> None:
+        statements.append(call[2])
+
+    event.listen(database.engine, "before_cursor_execute", note)
+    action()
+    event.remove(database.engine, "before_cursor_execute", note)
+    return len(statements)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import text
 
 from memoryos_pipeline.domain.errors import FencedError, StaleReadError
 from memoryos_pipeline.domain.ids import mint_id, page_id
@@ -18,7 +18,7 @@ from memoryos_pipeline.stages.record_turns import close_conversation
 from memoryos_pipeline.store.ledger import owe
 from memoryos_pipeline.store.postings import find_postings
 from memoryos_pipeline.store.vectors import ensure_space, nearest
-from tests.builders import claim_due, create_scope, numbered, record, rows
+from tests.builders import claim_due, count_statements, create_scope, numbered, record, rows
 from tests.conftest import Stack
 from tests.doubles import HashtagModel
 
@@ -252,12 +252,4 @@ def _statements_of_embedding(stack: Stack, turns: int, conversation: str) -> int
     )
     advance(_parts(stack), claim_due(stack, WorkKind.ADVANCE)[0])
     (lease,) = claim_due(stack, WorkKind.EMBED)
-    statements: list[str] = []
-
-    def note(*call: str) -> None:
-        statements.append(call[2])
-
-    event.listen(stack.app.engine, "before_cursor_execute", note)
-    embed(_parts(stack), lease)
-    event.remove(stack.app.engine, "before_cursor_execute", note)
-    return len(statements)
+    return count_statements(stack.app, lambda: embed(_parts(stack), lease))
