@@ -85,6 +85,43 @@ VERDICTS = text("""
      order by decided_at, verdict_id
 """)
 LAG = text("select * from memory_v1.pipeline_lag where tenant_id = :tenant_id order by kind")
+TIERS = text("""
+    with scopes as materialized (
+        select scope_id from memoryos.scope
+         where tenant_id = :tenant_id and user_id = coalesce(cast(:user_id as text), user_id)
+    ), counted(place, tier, what, count) as (
+        select 1, 'hot', 'turns in the verbatim buffer', coalesce(sum(c.next_seq - 1 - c.sealed_through), 0)
+          from memoryos.conversation c join scopes using (scope_id) where c.tenant_id = :tenant_id
+        union all
+        select 2, 'hot', 'pinned pages', count(*) from memoryos.page p join scopes using (scope_id)
+         where p.tenant_id = :tenant_id and p.pinned_at is not null
+        union all
+        select 3, 'warm', 'pages', count(*) from memoryos.page p join scopes using (scope_id)
+         where p.tenant_id = :tenant_id and p.tier = 'warm'
+        union all
+        select 4, 'warm', 'segments', count(*) from memoryos.segment g join scopes using (scope_id)
+         where g.tenant_id = :tenant_id
+        union all
+        select 5, 'archived', 'pages', count(*) from memoryos.page p join scopes using (scope_id)
+         where p.tenant_id = :tenant_id and p.tier = 'archived'
+        union all
+        select 6, 'cold', 'statements held true', count(*) from memoryos.knowledge k join scopes using (scope_id)
+         where k.tenant_id = :tenant_id and k.status = 'active'
+        union all
+        select 7, 'cold', 'statements superseded or closed', count(*) from memoryos.knowledge k
+          join scopes using (scope_id) where k.tenant_id = :tenant_id and k.status in ('superseded', 'closed')
+        union all
+        select 8, 'forgotten', 'statements that can be restored', count(*) from memoryos.knowledge k
+          join scopes using (scope_id) where k.tenant_id = :tenant_id and k.status = 'forgotten'
+        union all
+        select 9, 'cold', 'links', count(*) from memoryos.knowledge_link l join scopes using (scope_id)
+         where l.tenant_id = :tenant_id
+        union all
+        select 10, 'cold', 'traits of the profile', count(*) from memoryos.trait t join scopes using (scope_id)
+         where t.tenant_id = :tenant_id
+    )
+    select tier, what, cast(count as bigint) as count from counted order by place
+""")
 POSITION = text("select cast(cast(pg_snapshot_xmin(pg_current_snapshot()) as text) as bigint)")
 EVENTS = text("""
     select * from memory_v1.events
@@ -188,6 +225,11 @@ def read_pipeline(connection: Connection, tenant_id: UUID) -> Row:
     by_kind = {row.pop("kind"): row for row in rows}
     position = connection.execute(POSITION).scalar_one()
     return {"owed": owed, **totals, "by_kind": by_kind, "position": position, "drained": owed == 0}
+
+
+def read_tiers(connection: Connection, tenant_id: UUID, *, user_id: str | None = None) -> list[Row]:
+    """Return how much lies in which tier: rows of `tier`, `what` and `count`, from hot to cold."""
+    return _many(connection, TIERS, {"tenant_id": tenant_id, "user_id": user_id})
 
 
 def read_events(connection: Connection, tenant_id: UUID, *, after: str | None = None, limit: int = 100) -> Slice:

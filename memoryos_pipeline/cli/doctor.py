@@ -1,0 +1,120 @@
+"""`memoryos doctor`: every broken invariant in a sentence, and whether the ground it stands on is firm."""
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from memoryos_pipeline.cli.connection import NotConnectedError, Reach, find_connection
+from memoryos_pipeline.cli.output import end_with
+from memoryos_pipeline.settings import load_settings
+
+if TYPE_CHECKING:
+    from memoryos_pipeline.store.database import Database
+    from memoryos_pipeline.store.durability import Check
+
+BROKER_SECONDS = 2.0
+
+
+def doctor(
+    at_rest: Annotated[
+        bool, typer.Option("--at-rest", help="The pipeline is drained: any owed work is wrong.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON line: `checks` and `violations`.")] = False,
+) -> None:
+    """Check invariants, database and broker. Ends with 1 when anything is wrong, and says what repairs it."""
+    from sqlalchemy.exc import OperationalError  # noqa: PLC0415 - other commands start without
+
+    try:
+        report = _examine(find_connection(load_settings()), at_rest=at_rest)
+    except NotConnectedError as error:
+        end_with(Console(stderr=True), str(error))
+    except OperationalError:
+        end_with(Console(stderr=True), "the database does not answer; is `memoryos up` running?")
+    if as_json:
+        typer.echo(json.dumps(report, ensure_ascii=False))
+    else:
+        _show(Console(), report)
+    if report["violations"] or not all(check["is_good"] for check in report["checks"]):
+        raise typer.Exit(1)
+
+
+def _examine(reach: Reach, *, at_rest: bool) -> dict[str, Any]:
+    from memoryos_pipeline.store.database import Database  # noqa: PLC0415
+
+    owner = Database(reach.owner_url, pool_size=1, application_name="memoryos-doctor")
+    ledger = Database(reach.ledger_url, pool_size=1, application_name="memoryos-doctor")
+    try:
+        checks = [_schema(owner), *_durability(owner), _broker(reach.broker_url)]
+        violations = [] if not checks[0].is_good else _violations(owner, ledger, at_rest=at_rest)
+    finally:
+        owner.dispose()
+        ledger.dispose()
+    named = [{"name": check.name, "is_good": check.is_good, "sentence": check.sentence} for check in checks]
+    return {"checks": named, "violations": violations}
+
+
+def _schema(owner: "Database") -> "Check":
+    from memoryos_pipeline.store.durability import Check  # noqa: PLC0415
+    from memoryos_pipeline.store.migrate import pending_migrations  # noqa: PLC0415
+
+    is_old = pending_migrations(owner)
+    return Check(
+        "schema", not is_old, "It is older than this code; run `memoryos migrate`." if is_old else "It is up to date."
+    )
+
+
+def _durability(owner: "Database") -> "list[Check]":
+    from memoryos_pipeline.store.durability import check_durability  # noqa: PLC0415
+
+    with owner.across_tenants() as connection:
+        return check_durability(connection)
+
+
+def _broker(url: str) -> "Check":
+    from redis import Redis, RedisError  # noqa: PLC0415
+
+    from memoryos_pipeline.store.durability import Check  # noqa: PLC0415
+
+    broker = Redis.from_url(url, socket_timeout=BROKER_SECONDS, socket_connect_timeout=BROKER_SECONDS)
+    try:
+        broker.ping()
+    except RedisError as error:
+        return Check(
+            "broker", False, f"It does not answer ({type(error).__name__}); nothing is lost, work waits. Start it."
+        )
+    finally:
+        broker.close()
+    return Check("broker", True, "It answers.")
+
+
+def _violations(owner: "Database", ledger: "Database", *, at_rest: bool) -> list[dict[str, str]]:
+    from memoryos_pipeline.readmodels.invariants import find_violations  # noqa: PLC0415
+    from memoryos_pipeline.store.keys import list_tenants  # noqa: PLC0415
+
+    found = []
+    for tenant in list_tenants(owner, ledger):
+        with owner.transaction(tenant.tenant_id) as connection:
+            for violation in find_violations(connection, tenant.tenant_id, at_rest=at_rest):
+                told = {"invariant": violation.invariant, "subject": violation.subject, "sentence": violation.sentence}
+                found.append({"tenant": tenant.name, **told})
+    return found
+
+
+def _show(console: Console, report: dict[str, Any]) -> None:
+    checks = Table("", "checked", "what it says")
+    for check in report["checks"]:
+        checks.add_row(
+            "[green]ok[/]" if check["is_good"] else "[red]wrong[/]", check["name"], escape(check["sentence"])
+        )
+    console.print(checks)
+    if not report["violations"]:
+        console.print("No invariant is broken.")
+        return
+    table = Table("invariant", "tenant", "what is wrong, and what repairs it")
+    for violation in report["violations"]:
+        table.add_row(violation["invariant"], escape(violation["tenant"]), escape(violation["sentence"]))
+    console.print(table)

@@ -1,0 +1,120 @@
+"""`memoryos show`: what a memory holds, tier by tier, and where one statement came from."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from memoryos_pipeline.cli.connection import NotConnectedError, find_connection
+from memoryos_pipeline.cli.output import end_with
+from memoryos_pipeline.settings import load_settings
+
+Row = dict[str, Any]
+
+COLUMNS: dict[str, Sequence[str]] = {
+    "turns": ("conversation_id", "seq", "tier", "occurred_at", "speaker", "content", "turn_id"),
+    "pages": ("conversation_id", "first_seq", "last_seq", "tier", "heat", "knowledge_count", "summary", "page_id"),
+    "segments": ("theme", "heat", "pages", "visits", "summary", "segment_id"),
+    "knowledge": ("kind", "turn_at", "weight", "version", "content", "knowledge_id"),
+    "history": ("status", "kind", "turn_at", "valid_to", "version", "content", "reason", "knowledge_id"),
+    "links": ("type", "weight", "source_content", "target_content", "reason"),
+    "profile": ("actor", "dimension", "level", "confidence", "updated_at"),
+    "conversations": ("agent_id", "conversation_id", "turns", "hot_turns", "pages", "last_turn_at", "closed_at"),
+    "sources": ("occurred_at", "speaker", "content", "conversation_id", "seq", "turn_id"),
+    "versions": ("version", "status", "valid_from", "valid_to", "content", "reason", "knowledge_id"),
+    "notes": ("version", "context", "created_at"),
+    "verdicts": ("decision", "decided_by", "decided_at", "old_knowledge_id", "new_knowledge_id"),
+}
+"""Which columns a table shows; `--json` has all of them."""
+
+SINGULAR = {"turn": "turns", "page": "pages", "segment": "segments", "link": "links", "conversation": "conversations"}
+DETAILS = {"turns": ("knowledge",), "knowledge": ("sources", "versions", "notes", "links", "verdicts")}
+"""What can be shown by id, and the tables that belong to it."""
+
+
+def show(
+    what: Annotated[
+        str, typer.Argument(help="turn, page, segment, knowledge, history, link, profile or conversation.")
+    ],
+    item_id: Annotated[str | None, typer.Argument(help="Id of one turn or one statement.")] = None,
+    user_id: Annotated[str | None, typer.Option("--user", help="Of this user only.")] = None,
+    agent_id: Annotated[str | None, typer.Option("--agent", help="With this agent only.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=500, help="Rows at most.")] = 50,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON line, as the API answered.")] = False,
+) -> None:
+    """Show what a memory holds; with an id, one turn or statement and where it came from."""
+    listing = SINGULAR.get(what, what)
+    if listing not in COLUMNS or listing in ("sources", "versions", "notes", "verdicts"):
+        end_with(Console(stderr=True), f"there is nothing called {what!r} to show; try turn, page or knowledge")
+    if item_id is None:
+        answer = _listing(listing, {"user_id": user_id, "agent_id": agent_id, "limit": limit})
+        show_answer(answer, as_json=as_json, present=lambda console, given: _show_listing(console, listing, given))
+    elif listing in DETAILS:
+        answer = fetch(f"/v1/{listing}/{item_id}")
+        show_answer(answer, as_json=as_json, present=lambda console, given: _show_one(console, listing, given))
+    else:
+        end_with(Console(stderr=True), f"a {what} cannot be shown by id; a turn or a statement can")
+
+
+def fetch(path: str, params: Mapping[str, Any] | None = None) -> Row:
+    """Read from the API this command finds, and end with a sentence when it refuses or is not there."""
+    from memoryos_pipeline.client.errors import MemoryClientError  # noqa: PLC0415 - other commands start without
+    from memoryos_pipeline.client.http import MemoryClient  # noqa: PLC0415
+
+    try:
+        reach = find_connection(load_settings())
+        with MemoryClient(reach.api_url, reach.api_key) as client:
+            answer: Row = client.request("GET", path, params=dict(params or {}))
+    except (NotConnectedError, MemoryClientError) as error:
+        end_with(Console(stderr=True), str(error))
+    return answer
+
+
+def show_answer(answer: Row, *, as_json: bool, present: Callable[[Console, Row], None]) -> None:
+    """Print an answer as one JSON line, or let `present` draw it."""
+    if as_json:
+        typer.echo(json.dumps(answer, ensure_ascii=False))
+    else:
+        present(Console(), answer)
+
+
+def table_of(listing: str, rows: Sequence[Row]) -> Table:
+    """Return a table of rows with the columns this kind of row is read by."""
+    table = Table(*(column.removesuffix("_at").replace("_", " ") for column in COLUMNS[listing]))
+    for row in rows:
+        table.add_row(*(_cell(column, row.get(column)) for column in COLUMNS[listing]))
+    return table
+
+
+def _listing(listing: str, params: Mapping[str, Any]) -> Row:
+    if listing == "history":
+        return fetch("/v1/knowledge", {**params, "history": "true"})
+    return fetch(f"/v1/{listing}", params)
+
+
+def _show_listing(console: Console, listing: str, answer: Row) -> None:
+    rows = answer["knowledge" if listing == "history" else listing]
+    console.print(table_of(listing, rows) if rows else "There is nothing here yet.")
+    if answer["cursor"]:
+        console.print(f"The first {len(rows)}; there are more.", style="dim")
+
+
+def _show_one(console: Console, listing: str, answer: Row) -> None:
+    console.print(answer["content"], markup=False, highlight=False, style="bold")
+    console.print(table_of("history" if listing == "knowledge" else listing, [answer]))
+    for part in DETAILS[listing]:
+        if answer[part]:
+            console.print(f"\n{part}", style="dim")
+            console.print(table_of("history" if part == "knowledge" else part, answer[part]))
+
+
+def _cell(column: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    return escape(str(value)[:16].replace("T", " ") if column.endswith(("_at", "_to", "_from")) else str(value))

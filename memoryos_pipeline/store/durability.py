@@ -1,0 +1,58 @@
+"""Whether a database keeps what it promised to keep: its settings, its roles, its schema."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, text
+
+SETTINGS = text("""
+    select name, setting from pg_catalog.pg_settings where name = any(cast(:names as text[])) order by name
+""")
+LOOSE_ROLES = text("""
+    select rolname from pg_catalog.pg_roles
+     where rolname in ('memoryos_owner', 'memoryos_app', 'memoryos_ledger', 'memoryos_reader')
+       and (rolsuper or rolbypassrls)
+     order by rolname
+""")
+UNWALLED = text("""
+    select c.relname from pg_catalog.pg_class c
+      join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attname = 'tenant_id'
+     where c.relnamespace = cast('memoryos' as regnamespace) and c.relkind = 'r'
+       and not (c.relrowsecurity and c.relforcerowsecurity)
+     order by c.relname
+""")
+
+NEEDED = {
+    "fsync": "a power failure can take acknowledged turns along",
+    "full_page_writes": "a torn page can take a table along",
+    "synchronous_commit": "the last acknowledged turns can be lost in a crash",
+}
+"""Settings that must not be off, and what is lost otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at, whether it is as it should be, and a sentence."""
+
+    name: str
+    is_good: bool
+    sentence: str
+
+
+def check_durability(connection: Connection) -> list[Check]:
+    """Look at settings, roles and walls of the database this connection belongs to."""
+    settings = {row.name: row.setting for row in connection.execute(SETTINGS, {"names": list(NEEDED)})}
+    checks = [_setting(name, settings[name]) for name in NEEDED]
+    loose = list(connection.execute(LOOSE_ROLES).scalars())
+    unwalled = list(connection.execute(UNWALLED).scalars())
+    checks.append(Check("roles", not loose, _sentence(loose, "may bypass row level security", "No role of ours")))
+    checks.append(Check("walls", not unwalled, _sentence(unwalled, "is without forced row level security", "No table")))
+    return checks
+
+
+def _setting(name: str, value: str) -> Check:
+    is_good = value != "off"
+    return Check(name, is_good, f"It is {value}." if is_good else f"It is off: {NEEDED[name]}; switch it on.")
+
+
+def _sentence(found: list[str], problem: str, nobody: str) -> str:
+    return f"{', '.join(found) or nobody} {problem}."
