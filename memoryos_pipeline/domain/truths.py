@@ -42,6 +42,14 @@ class Truth:
         """Whether this is current truth."""
         return self.status == "active"
 
+    def rules_out(self, other: "Truth") -> bool:
+        """Tell whether only one of the two rows can be live: one lineage, one slot, or one statement of one kind."""
+        if self.knowledge_id == other.knowledge_id:
+            return False
+        same_slot = self.slot is not None and self.slot == other.slot
+        same_statement = (self.kind, self.content_key) == (other.kind, other.content_key)
+        return same_slot or same_statement or self.lineage_id == other.lineage_id
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:

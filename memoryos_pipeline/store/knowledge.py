@@ -205,6 +205,15 @@ def load_truths(
     return tuple(_truth(row) for row in connection.execute(LOAD_TRUTHS, values))
 
 
+def find_live_rivals(connection: Connection, tenant_id: UUID, scope_id: UUID, row: Truth) -> list[Truth]:
+    """Return the live rows that cannot be live beside `row`: its slot, its statement or its lineage is theirs."""
+    slots = [row.slot] if row.slot is not None else []
+    truths = load_truths(
+        connection, tenant_id, scope_id, ids=[row.knowledge_id], slots=slots, content_keys=[row.content_key]
+    )
+    return [truth for truth in truths if truth.is_live and truth.rules_out(row)]
+
+
 def update_knowledge(connection: Connection, tenant_id: UUID, *, truths: Sequence[Truth], policy: Policy) -> None:
     """Write the changeable part of rows that exist; content never changes."""
     if truths:

@@ -1,0 +1,207 @@
+"""What forgetting touches: rows that are due, their history, the turns that leave recall, purging, coming back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy import Connection, text
+
+from memoryos_pipeline.store.vectors import remove_index_rows
+
+ASSESS = text("""
+    select count(*) filter (where status = 'active') as live_rows,
+           count(*) filter (where status = 'active' and forget_at <= memoryos.now() and pinned_at is null) as due_rows,
+           count(*) filter (where status = 'forgotten' and purge_at <= memoryos.now()) as purge_rows,
+           (select on_hold from memoryos.tenant where tenant_id = :tenant_id) as on_hold
+      from memoryos.knowledge where tenant_id = :tenant_id and scope_id = :scope_id
+""")
+# Not what is about to be indexed: it was restored a moment ago.
+FIND_DUE = text("""
+    select knowledge_id from memoryos.knowledge k
+     where tenant_id = :tenant_id and scope_id = :scope_id and status = 'active' and pinned_at is null
+       and forget_at <= memoryos.now()
+       and not exists (select from memoryos.work w
+                        where w.tenant_id = k.tenant_id and w.kind = 'embed'
+                          and w.subject_key = 'knowledge:' || k.knowledge_id and w.state in ('ready', 'leased'))
+     order by forget_at, knowledge_id limit :limit
+       for no key update skip locked
+""")
+# What a row has replaced goes with it: a history without its present would be told as if it still held.
+FORGET = text("""
+    with recursive gone as (
+        select unnest(cast(:ids as uuid[])) as knowledge_id
+        union
+        select k.knowledge_id from gone
+          join memoryos.knowledge k on k.tenant_id = :tenant_id and k.scope_id = :scope_id
+                                   and k.superseded_by = gone.knowledge_id and k.status in ('superseded', 'closed'))
+    update memoryos.knowledge k
+       set status = 'forgotten', forgotten_at = memoryos.now(),
+           purge_at = memoryos.now() + :grace_days * interval '1 day'
+      from gone where k.tenant_id = :tenant_id and k.knowledge_id = gone.knowledge_id
+    returning k.knowledge_id
+""")
+# Indexing a page's turns holds its conversation, so that neither undoes what the other has just done.
+LOCK_CONVERSATIONS = text("""
+    select c.conversation_id from memoryos.conversation c
+     where c.tenant_id = :tenant_id and c.conversation_id in (
+           select s.conversation_id from memoryos.knowledge k
+             join memoryos.knowledge_source s on s.tenant_id = k.tenant_id and s.knowledge_id = k.knowledge_id
+            where k.tenant_id = :tenant_id and k.scope_id = :scope_id and k.status = 'forgotten')
+     order by c.conversation_id for no key update
+""")
+FIND_LEAVING_TURNS = text("""
+    select distinct t.turn_id from memoryos.knowledge k
+      join memoryos.knowledge_source s on s.tenant_id = k.tenant_id and s.knowledge_id = k.knowledge_id
+      join memoryos.turn t on t.tenant_id = s.tenant_id and t.conversation_id = s.conversation_id and t.seq = s.seq
+      join memoryos.page p on p.tenant_id = s.tenant_id and p.page_id = s.page_id and p.tier = 'archived'
+     where k.tenant_id = :tenant_id and k.scope_id = :scope_id and k.status = 'forgotten'
+       and not exists (select from memoryos.knowledge_source o
+                         join memoryos.knowledge other on other.tenant_id = o.tenant_id
+                                                      and other.knowledge_id = o.knowledge_id
+                        where o.tenant_id = s.tenant_id and o.conversation_id = s.conversation_id and o.seq = s.seq
+                          and other.status <> 'forgotten')
+       and (exists (select from memoryos.embedding e
+                     where e.tenant_id = t.tenant_id and e.space_id in (select space_id from memoryos.vector_space)
+                       and e.owner_kind = 'turn' and e.owner_id = t.turn_id)
+            or exists (select from memoryos.posting_length l
+                        where l.tenant_id = t.tenant_id and l.scope_id = :scope_id and l.owner_kind = 'turn'
+                          and l.owner_id = t.turn_id))
+     order by t.turn_id
+""")
+FIND_PURGEABLE = text("""
+    select knowledge_id from memoryos.knowledge
+     where tenant_id = :tenant_id and scope_id = :scope_id and status = 'forgotten' and purge_at <= memoryos.now()
+     order by purge_at, knowledge_id limit :limit
+       for update skip locked
+""")
+DROP_TRAITS = text("""
+    delete from memoryos.trait
+     where tenant_id = :tenant_id and scope_id = :scope_id and knowledge_ids <@ cast(:ids as uuid[])
+""")
+TRIM_TRAITS = text("""
+    update memoryos.trait
+       set knowledge_ids = array(select each from unnest(knowledge_ids) with ordinality as kept(each, place)
+                                  where each <> all(cast(:ids as uuid[])) order by place)
+     where tenant_id = :tenant_id and scope_id = :scope_id and knowledge_ids && cast(:ids as uuid[])
+""")
+PURGE_VERDICTS = text("""
+    delete from memoryos.verdict
+     where tenant_id = :tenant_id and scope_id = :scope_id
+       and (new_knowledge_id = any(cast(:ids as uuid[])) or old_knowledge_id = any(cast(:ids as uuid[])))
+""")
+PURGE = text("""
+    delete from memoryos.knowledge where tenant_id = :tenant_id and knowledge_id = any(cast(:ids as uuid[]))
+""")
+FIND_STANDING = text("""
+    select scope_id, status, superseded_by from memoryos.knowledge
+     where tenant_id = :tenant_id and knowledge_id = :knowledge_id
+""")
+RESTORE_HISTORY = text("""
+    with recursive back as (
+        select knowledge_id, lineage_id, cast(null as uuid) as next_lineage from memoryos.knowledge
+         where tenant_id = :tenant_id and knowledge_id = :knowledge_id
+        union
+        select k.knowledge_id, k.lineage_id, back.lineage_id from back
+          join memoryos.knowledge k on k.tenant_id = :tenant_id and k.scope_id = :scope_id
+                                   and k.superseded_by = back.knowledge_id and k.status = 'forgotten')
+    update memoryos.knowledge k
+       set status = case when back.lineage_id = back.next_lineage then 'superseded' else 'closed' end,
+           forgotten_at = null, purge_at = null
+      from back
+     where k.tenant_id = :tenant_id and k.knowledge_id = back.knowledge_id and k.knowledge_id <> :knowledge_id
+    returning k.knowledge_id
+""")
+FIND_SOURCE_PAGES = text("""
+    select distinct s.page_id from memoryos.knowledge_source s
+     where s.tenant_id = :tenant_id and s.knowledge_id = any(cast(:ids as uuid[])) order by s.page_id
+""")
+FIND_LAST_BRAKE = text("""
+    select amount from memoryos.event
+     where tenant_id = :tenant_id and subject_id = :scope_id and kind = 'forget_braked'
+       and at > memoryos.now() - interval '1 day'
+     order by at desc, event_id desc limit 1
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """What a sweep of a scope would do now: rows that are live, rows to forget, rows to purge."""
+
+    live_rows: int
+    due_rows: int
+    purge_rows: int
+    on_hold: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where one row stands."""
+
+    scope_id: UUID
+    status: str
+    superseded_by: UUID | None
+
+
+def assess(connection: Connection, tenant_id: UUID, scope_id: UUID) -> Assessment:
+    """Count what is due in a scope; the same rows a sweep would take."""
+    row = connection.execute(ASSESS, {"tenant_id": tenant_id, "scope_id": scope_id}).one()
+    return Assessment(row.live_rows, row.due_rows, row.purge_rows, bool(row.on_hold))
+
+
+def forget_due(
+    connection: Connection, tenant_id: UUID, scope_id: UUID, *, limit: int, grace_days: float
+) -> tuple[int, list[UUID]]:  # fmt: skip
+    """Tombstone up to `limit` due rows and what they replaced, and take them out of every search.
+
+    Returns how many due rows there were, and the ids of all that were forgotten; the caller holds the scope's lock.
+    """
+    key = {"tenant_id": tenant_id, "scope_id": scope_id}
+    due = connection.execute(FIND_DUE, {**key, "limit": limit}).scalars().all()
+    if not due:
+        return 0, []
+    forgotten = connection.execute(FORGET, {**key, "ids": list(due), "grace_days": grace_days}).scalars().all()
+    remove_index_rows(connection, tenant_id, "knowledge", forgotten)
+    return len(due), sorted(forgotten)
+
+
+def release_turns(connection: Connection, tenant_id: UUID, scope_id: UUID) -> list[UUID]:
+    """Take turns out of recall whose page is archived and whose every knowledge row is forgotten; return them."""
+    key = {"tenant_id": tenant_id, "scope_id": scope_id}
+    connection.execute(LOCK_CONVERSATIONS, key)
+    leaving = list(connection.execute(FIND_LEAVING_TURNS, key).scalars())
+    remove_index_rows(connection, tenant_id, "turn", leaving)
+    return leaving
+
+
+def purge_due(connection: Connection, tenant_id: UUID, scope_id: UUID, *, limit: int) -> list[UUID]:
+    """Delete up to `limit` tombstones whose grace is over, with every row that repeats their text; return their ids."""
+    key = {"tenant_id": tenant_id, "scope_id": scope_id}
+    ids = list(connection.execute(FIND_PURGEABLE, {**key, "limit": limit}).scalars())
+    if ids:
+        for statement in (DROP_TRAITS, TRIM_TRAITS, PURGE_VERDICTS, PURGE):
+            connection.execute(statement, {**key, "ids": ids})
+    return ids
+
+
+def last_brake(connection: Connection, tenant_id: UUID, scope_id: UUID) -> float | None:
+    """Return how many rows were due when the scope's brake last alarmed within a day, or None."""
+    amount: float | None = connection.execute(FIND_LAST_BRAKE, {"tenant_id": tenant_id, "scope_id": scope_id}).scalar()
+    return amount
+
+
+def find_standing(connection: Connection, tenant_id: UUID, knowledge_id: UUID) -> Standing | None:
+    """Return where a row stands, or None when there is none."""
+    row = connection.execute(FIND_STANDING, {"tenant_id": tenant_id, "knowledge_id": knowledge_id}).first()
+    return Standing(*row) if row else None
+
+
+def restore_history(connection: Connection, tenant_id: UUID, scope_id: UUID, knowledge_id: UUID) -> list[UUID]:
+    """Bring back the forgotten rows that a row had replaced, as history; return their ids."""
+    values = {"tenant_id": tenant_id, "scope_id": scope_id, "knowledge_id": knowledge_id}
+    return sorted(connection.execute(RESTORE_HISTORY, values).scalars())
+
+
+def find_source_pages(connection: Connection, tenant_id: UUID, knowledge_ids: Sequence[UUID]) -> list[UUID]:
+    """Return the pages these rows cite turns of."""
+    values = {"tenant_id": tenant_id, "ids": list(knowledge_ids)}
+    return list(connection.execute(FIND_SOURCE_PAGES, values).scalars())
