@@ -31,7 +31,7 @@ log = structlog.get_logger("workers.ingest")
 PAYLOAD_VERSION = 1
 MAX_TURNS = 1000
 DATABASE_AWAY = (OperationalError, InterfaceError, PoolTimeoutError, ContendedError)
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 5.0
 """How long a worker waits for the database before it puts the message back at the head of the queue."""
 
 

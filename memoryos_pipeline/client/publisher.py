@@ -18,7 +18,7 @@ CONVERSATIONS_IN_FLIGHT = 64
 REPUBLISH_SECONDS = 5.0
 LONGEST_REPUBLISH_SECONDS = 60.0
 ASK_AFTER_ATTEMPTS = 3
-"""Published this often without any receipt, the oldest turn of a message is put to the API itself."""
+"""Published this often and due again without any receipt, the oldest turn of a message is put to the API itself."""
 
 FIRST_PAUSE_SECONDS = 0.01
 LONGEST_PAUSE_SECONDS = 0.25
@@ -41,6 +41,8 @@ class _Flight:
     entries: list[Entry]
     due: float
     attempts: int = 0
+    is_silent: bool = False
+    """Published often enough without any receipt, so that the API is to be asked about its oldest turn."""
 
 
 @dataclass(slots=True)
@@ -116,6 +118,7 @@ class TurnPublisher:
         except BROKER_ERRORS:
             flight.due = time.monotonic() + AWAY_PAUSE_SECONDS
             return
+        flight.is_silent = flight.attempts >= ASK_AFTER_ATTEMPTS
         wait_seconds = min(LONGEST_REPUBLISH_SECONDS, REPUBLISH_SECONDS * 2**flight.attempts)
         flight.attempts += 1
         flight.due = time.monotonic() + wait_seconds
@@ -128,7 +131,7 @@ class TurnPublisher:
             silent = _silent(flight, told)
             self._settle(conversation, flight, told, tally)
             for entry in silent:
-                self._ask(entry, flight, tally)
+                flight.is_silent = self._ask(entry, flight, tally)
             if not flight.entries:
                 del self._flights[conversation]
 
@@ -144,17 +147,20 @@ class TurnPublisher:
         tally.recorded += len(same)
         tally.settled += len(answered)
 
-    def _ask(self, entry: Entry, flight: _Flight, tally: _Tally) -> None:
-        """Put one turn to the API itself, which records it or says why it never will."""
+    def _ask(self, entry: Entry, flight: _Flight, tally: _Tally) -> bool:
+        """Put one turn to the API itself, which records it or says why it never will; True when it refused."""
+        refused = False
         try:
             self._client.add_turns([entry.body])
         except (InvalidRequestError, ErasedError) as error:
             self._refuse(entry, tally, code=error.code, field=error.field)
+            refused = True
         else:
             self._outbox.remove(entry.conversation, [entry.client_turn_id])
             tally.recorded += 1
         flight.entries.remove(entry)
         tally.settled += 1
+        return refused
 
     def _refuse(self, entry: Entry, tally: _Tally, *, code: str, field: str | None) -> None:
         self._outbox.refuse(entry.conversation, entry.client_turn_id, code=code, field=field)
@@ -169,8 +175,7 @@ def _silent(flight: _Flight, told: dict[str, str]) -> list[Entry]:
     """
     last = max((place for place, entry in enumerate(flight.entries) if entry.client_turn_id in told), default=0)
     overtaken = [entry for entry in flight.entries[:last] if entry.client_turn_id not in told]
-    waited_out = flight.attempts >= ASK_AFTER_ATTEMPTS and flight.due <= time.monotonic()
-    return overtaken or (flight.entries[:1] if waited_out and not told else [])
+    return overtaken or (flight.entries[:1] if flight.is_silent and not told else [])
 
 
 def _one_message(entries: list[Entry]) -> list[Entry]:
