@@ -1,0 +1,132 @@
+"""The envelope claims, runs and records what became of each row, whatever a stage does."""
+
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+from sqlalchemy import Row, text
+
+from memoryos_pipeline import pipeline
+from memoryos_pipeline.domain.errors import ModelRefusedError, ModelUnavailableError
+from memoryos_pipeline.domain.work import Lease, Owed, WorkKind
+from memoryos_pipeline.models.extractive import ExtractiveModel
+from memoryos_pipeline.models.hashing import HashingEmbedder
+from memoryos_pipeline.settings import Settings
+from memoryos_pipeline.stages.parts import Parts
+from memoryos_pipeline.store.ledger import complete, owe
+from tests.builders import create_scope
+from tests.conftest import Stack
+from workers import envelope, runtime
+from workers.runtime import LeaseKeeper, Runtime
+
+Stage = Callable[[Parts, Lease], None]
+
+
+@pytest.fixture
+def process(stack: Stack) -> Iterator[Runtime]:
+    """The runtime of a worker process over the test's database."""
+    keeper = LeaseKeeper(stack.ledger, stack.ledger_database, process="worker@test", lease_seconds=60)
+    embedder = HashingEmbedder()
+    parts = Parts(stack.app, embedder, ExtractiveModel(embedder))
+    runtime._runtime[:] = [Runtime(os.getpid(), "test", Settings(), parts, stack.ledger, stack.ledger_database, keeper)]
+    yield runtime._runtime[0]
+    keeper.stop()
+    runtime.forget_runtime()
+
+
+def _owe(stack: Stack, *kinds: WorkKind) -> list[int]:
+    scope = create_scope(stack)
+    with stack.app.transaction(stack.tenant_id) as connection:
+        owe(connection, stack.tenant_id, [Owed(kind, f"subject-{n}", scope) for n, kind in enumerate(kinds)])
+        return list(connection.execute(text("select work_id from memoryos.work order by work_id")).scalars())
+
+
+def _rows(stack: Stack) -> list[Row[tuple[object, ...]]]:
+    columns = "state, attempts, deferrals, last_error_class"  # rows stand in the order of their kinds: embed, summarize
+    with stack.app.transaction(stack.tenant_id) as connection:
+        return list(connection.execute(text(f"select {columns} from memoryos.work order by work_id")).all())
+
+
+def _finish(parts: Parts, lease: Lease) -> None:
+    with parts.database.transaction(lease.tenant_id) as connection:
+        complete(connection, lease)
+
+
+def _raise(error: Exception) -> Stage:
+    def stage(_: Parts, __: Lease) -> None:
+        raise error
+
+    return stage
+
+
+class TestDeliver:
+    def test_a_stage_that_ends_is_done(self, stack: Stack, process: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Done is written by the stage, under its lease; a second doorbell finds nothing to do."""
+        monkeypatch.setitem(pipeline.STAGES, "summarize", _finish)
+        ids = _owe(stack, WorkKind.SUMMARIZE)
+        envelope.deliver(ids)
+        envelope.deliver(ids)
+
+        assert _rows(stack) == [("done", 1, 0, None)]
+        assert process.keeper.completed == 1
+
+    def test_one_bad_row_does_not_stop_the_others(
+        self, stack: Stack, process: Runtime, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A failure is one row's own: it waits for its next try, the rest of the message is done."""
+        monkeypatch.setitem(pipeline.STAGES, "embed", _raise(ValueError("odd page")))
+        monkeypatch.setitem(pipeline.STAGES, "summarize", _finish)
+        envelope.deliver(_owe(stack, WorkKind.SUMMARIZE, WorkKind.EMBED))
+
+        assert _rows(stack) == [("ready", 1, 0, "transient"), ("done", 1, 0, None)]
+
+    def test_a_busy_model_burns_no_attempt(
+        self, stack: Stack, process: Runtime, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A rate limit defers the row and gives the attempt back."""
+        monkeypatch.setitem(pipeline.STAGES, "distill", _raise(ModelUnavailableError(retry_after_seconds=30)))
+        envelope.deliver(_owe(stack, WorkKind.DISTILL))
+
+        assert _rows(stack) == [("ready", 0, 1, "deferred")]
+
+    def test_a_refusal_is_buried_at_once(self, stack: Stack, process: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What cannot succeed is not tried again."""
+        monkeypatch.setitem(pipeline.STAGES, "distill", _raise(ModelRefusedError("no")))
+        envelope.deliver(_owe(stack, WorkKind.DISTILL))
+
+        assert _rows(stack) == [("dead", 1, 0, "permanent")]
+
+    def test_work_of_newer_code_is_left_for_newer_workers(self, stack: Stack, process: Runtime) -> None:
+        """An unknown kind is put back without burning an attempt."""
+        ids = _owe(stack, WorkKind.MERGE)
+        with stack.app.transaction(stack.tenant_id) as connection:
+            connection.execute(text("update memoryos.work set kind = 'from_the_future'"))
+        envelope.deliver(ids)
+
+        assert _rows(stack) == [("ready", 0, 1, "deferred")]
+
+    @pytest.mark.parametrize("nonsense", [None, "1", [True], [1.5], [-1], [2**70], [{"a": 1}], [999_999]])
+    def test_nonsense_has_no_effect(self, stack: Stack, process: Runtime, nonsense: object) -> None:
+        """Whoever can write to the broker can ring for rows that do not exist, and nothing happens."""
+        _owe(stack, WorkKind.MERGE)
+        envelope.deliver(nonsense)
+
+        assert _rows(stack) == [("ready", 0, 0, None)]
+
+    def test_an_interrupted_worker_hands_back_what_it_has_not_begun(
+        self, stack: Stack, process: Runtime, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A graceful stop in the middle of a message frees the other rows at once."""
+        monkeypatch.setitem(pipeline.STAGES, "embed", _raise_base())
+        ids = _owe(stack, WorkKind.SUMMARIZE, WorkKind.EMBED)
+        with pytest.raises(SystemExit):
+            envelope.deliver(ids)
+
+        assert _rows(stack)[1] == ("ready", 0, 0, None)
+
+
+def _raise_base() -> Stage:
+    def stage(_: Parts, __: Lease) -> None:
+        raise SystemExit(0)
+
+    return stage
