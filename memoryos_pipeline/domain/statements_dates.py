@@ -82,10 +82,17 @@ def resolve_event(text: str, occurred_at: datetime) -> EventTime | None:
     hits = [(match, rule) for pattern, rule in _RULES if (match := pattern.search(lowered))]
     today, direction = occurred_at.date(), _direction(lowered)
     for match, rule in sorted(hits, key=lambda hit: (hit[0].start(), -hit[0].end())):
-        found = rule(match, today, direction)
+        found = _within_calendar(rule, match, today, direction)
         if found is not None:
             return EventTime(datetime.combine(found[0], time(), occurred_at.tzinfo), found[1])
     return None
+
+
+def _within_calendar(rule: "_Rule", match: re.Match[str], today: date, direction: Direction) -> Found | None:
+    try:
+        return rule(match, today, direction)
+    except OverflowError:
+        return None
 
 
 def _direction(text: str) -> Direction:
