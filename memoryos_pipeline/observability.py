@@ -22,13 +22,14 @@ from memoryos_pipeline.domain.errors import MemoryosError
 EventDict = MutableMapping[str, Any]
 
 ALLOWED_FIELDS = frozenset({
-    "event", "level", "logger", "timestamp", "exception", "request_id", "method", "route", "status", "duration_ms",
-    "tenant_id", "scope_id", "conversation_id", "turn_id", "page_id", "segment_id", "knowledge_id", "work_id",
-    "work_ids", "retrieval_id", "trace_id", "kind", "kinds", "queue", "queues", "task", "fence", "generation",
-    "attempts", "executions", "deferrals", "max_attempts", "lease_seconds", "delay_seconds", "seconds", "slot", "name",
-    "process", "pid", "role", "host", "port", "signal", "exit_code", "count", "counts", "turns", "pages", "published",
-    "completed", "owed", "reaped", "unstamped", "seq", "position", "error", "error_class", "code", "field", "sqlstate", "dead",
-    "held", "model", "prompt_version", "tokens_in", "tokens_out", "cost_usd", "dimensions", "version", "reason",
+    "event", "level", "logger", "timestamp", "exception", "request_id", "method", "route", "status",
+    "duration_ms", "tenant_id", "scope_id", "conversation_id", "turn_id", "page_id", "segment_id",
+    "knowledge_id", "work_id", "work_ids", "retrieval_id", "trace_id", "kind", "kinds", "queue", "queues",
+    "task", "fence", "generation", "attempts", "executions", "deferrals", "max_attempts", "lease_seconds",
+    "delay_seconds", "seconds", "slot", "name", "process", "pid", "role", "host", "port", "signal",
+    "exit_code", "count", "counts", "turns", "pages", "published", "completed", "owed", "reaped",
+    "unstamped", "seq", "position", "error", "error_class", "code", "field", "sqlstate", "dead", "held",
+    "model", "prompt_version", "tokens_in", "tokens_out", "cost_usd", "dimensions", "version", "reason",
     "dropped_fields",
 })  # fmt: skip
 """What a log line may carry: ids of ours, names of ours, numbers. Another field leaves only its name."""

@@ -8,11 +8,12 @@ from uuid import (
 )
 
 NAMESPACE = UUID("6d656d6f-7279-5f6f-735f-706970656c69")
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def derive_id(kind: str, *parts: object) -> UUID:
     """Return the id that always belongs to these parts; `kind` keeps different things apart."""
-    return uuid5(NAMESPACE, json.dumps([kind, *(str(part) for part in parts)], ensure_ascii=False))
+    return uuid5(NAMESPACE, _encode([kind, *map(str, parts)]))
 
 
 def mint_id() -> UUID:

@@ -34,6 +34,8 @@ _FINAL_ABBREVIATION = ("etc", "a.m", "p.m", "U.S", "I")
 
 def detect_language(text: str) -> Language:
     """Return the main language by script: kana is ja, hangul is ko, han without kana is zh, Latin is en."""
+    if text.isascii():  # same answer, and most English texts take this short way
+        return "en" if _RUNS["latin"].search(text) else "und"
     count = {name: sum(map(len, pattern.findall(text))) for name, pattern in _RUNS.items()}
     cjk = count["han"] + count["kana"] + count["hangul"]
     other = sum(map(len, _OTHER_LETTERS.findall(text)))

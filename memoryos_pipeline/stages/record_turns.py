@@ -1,6 +1,5 @@
 """Recording turns: one transaction for the counters, the turns, the event and the work that is owed."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -25,6 +24,7 @@ from memoryos_pipeline.store.turns import (
     TurnKey,
     TurnRow,
     find_turns,
+    hex_bytes,
     insert_turns,
     lock_conversations,
     mark_closed,
@@ -32,6 +32,7 @@ from memoryos_pipeline.store.turns import (
 )
 
 MAX_TRIES = 5
+ZERO, MINUTE = timedelta(), timedelta(minutes=1)
 RETRYABLE = frozenset({"40001", "40P01", "23503"})
 """Serialization failure, deadlock, and a scope that was erased between two of our statements."""
 
@@ -44,8 +45,6 @@ class _Draft:
     turn_id: UUID
     body_sha256: bytes
     lang: str
-    parts: str | None
-    metadata: str
 
 
 class _SomePresentError(Exception):
@@ -100,7 +99,7 @@ class _Recorder:
         self._tenant_id = tenant_id
         self._policy = policy
         self._max_attempts = max_attempts
-        self._drafts = [_draft(tenant_id, turn) for turn in turns]
+        self._drafts = _drafts(tenant_id, turns)
         self._fresh = _without_repeats(self._drafts)
 
     def record(self) -> list[Receipt]:
@@ -142,7 +141,7 @@ class _Recorder:
             raise _SomePresentError
         self._owe_advance(connection, shares, opened)
         return {
-            draft.key: RecordedTurn(row.turn_id, row.seq, position, row.body_sha256)
+            draft.key: RecordedTurn(draft.turn_id, row["seq"], position, draft.body_sha256)
             for draft, row in zip(fresh, rows, strict=True)
         }
 
@@ -165,18 +164,27 @@ class _Recorder:
         return receipts
 
 
-def _draft(tenant_id: UUID, turn: NewTurn) -> _Draft:
-    scope = ids.scope_id(tenant_id, turn.user_id, turn.agent_id)
-    key = TurnKey(ids.conversation_id(scope, turn.conversation_id), turn.client_turn_id)
+def _drafts(tenant_id: UUID, turns: Sequence[NewTurn]) -> list[_Draft]:
+    # Deriving an id costs as much as checking a turn, and most turns of a request share their conversation.
+    named: dict[tuple[str, str, str], tuple[UUID, UUID]] = {}
+    drafts = []
+    for turn in turns:
+        name = (turn.user_id, turn.agent_id, turn.conversation_id)
+        if name not in named:
+            scope = ids.scope_id(tenant_id, turn.user_id, turn.agent_id)
+            named[name] = scope, ids.conversation_id(scope, turn.conversation_id)
+        drafts.append(_draft(turn, *named[name]))
+    return drafts
+
+
+def _draft(turn: NewTurn, scope_id: UUID, conversation_id: UUID) -> _Draft:
     return _Draft(
         turn=turn,
-        scope_id=scope,
-        key=key,
-        turn_id=ids.turn_id(key.conversation_id, turn.client_turn_id),
+        scope_id=scope_id,
+        key=TurnKey(conversation_id, turn.client_turn_id),
+        turn_id=ids.turn_id(conversation_id, turn.client_turn_id),
         body_sha256=hash_turn(turn),
         lang=detect_language(turn.content),
-        parts=None if turn.parts is None else json.dumps(turn.parts),
-        metadata=json.dumps(turn.metadata) if turn.metadata else "{}",
     )
 
 
@@ -212,33 +220,34 @@ def _rows(
     drafts: Sequence[_Draft], shares: Sequence[ConversationShare], opened: dict[UUID, OpenedConversation]
 ) -> list[TurnRow]:
     next_seq = {share.conversation_id: opened[share.conversation_id].next_seq - share.turns for share in shares}
+    texts = {share.conversation_id: (str(share.conversation_id), str(share.scope_id)) for share in shares}
     rows = []
     for draft in drafts:
         conversation = draft.key.conversation_id
-        rows.append(_row(draft, next_seq[conversation]))
+        rows.append(_row(draft, *texts[conversation], seq=next_seq[conversation]))
         next_seq[conversation] += 1
     return rows
 
 
-def _row(draft: _Draft, seq: int) -> TurnRow:
+def _row(draft: _Draft, conversation_id: str, scope_id: str, *, seq: int) -> TurnRow:
     turn = draft.turn
-    return TurnRow(
-        conversation_id=draft.key.conversation_id,
-        seq=seq,
-        turn_id=draft.turn_id,
-        scope_id=draft.scope_id,
-        client_turn_id=turn.client_turn_id,
-        body_sha256=draft.body_sha256,
-        role=turn.role,
-        speaker=turn.speaker,
-        content=turn.content,
-        parts=draft.parts,
-        metadata=draft.metadata,
-        kind=turn.kind,
-        lang=draft.lang,
-        occurred_at=turn.occurred_at,
-        utc_offset_minutes=(turn.occurred_at.utcoffset() or timedelta()) // timedelta(minutes=1),
-    )
+    return {
+        "conversation_id": conversation_id,
+        "seq": seq,
+        "turn_id": str(draft.turn_id),
+        "scope_id": scope_id,
+        "client_turn_id": turn.client_turn_id,
+        "body_sha256": hex_bytes(draft.body_sha256),
+        "role": turn.role,
+        "speaker": turn.speaker,
+        "content": turn.content,
+        "parts": turn.parts,
+        "metadata": turn.metadata,
+        "kind": turn.kind,
+        "lang": draft.lang,
+        "occurred_at": turn.occurred_at.isoformat(),
+        "utc_offset_minutes": (turn.occurred_at.utcoffset() or ZERO) // MINUTE,
+    }
 
 
 def _receipt(key: TurnKey, external_id: str, recorded: RecordedTurn, *, duplicate: bool) -> Receipt:
