@@ -20,6 +20,10 @@ FAULTS = [
         "insert into memoryos.page (tenant_id, page_id, scope_id, conversation_id, first_seq, last_seq, first_turn_at,"
         " last_turn_at, lang) values (:tenant, :other, :scope, :conversation, 3, 5, now(), now(), 'en')",
     ),
+    ("I5", "a turn has no vector", "delete from memoryos.embedding where owner_kind = 'turn'"),
+    ("I5", "a live statement has no vector", "delete from memoryos.embedding where owner_id = :new"),
+    ("I5", "a warm page has no vector", "delete from memoryos.embedding where owner_kind = 'page'"),
+    ("I5", "a summary changed under its vector", "update memoryos.page set summary = 'another'"),
     ("I6", "a statement cites nothing", "delete from memoryos.knowledge_source where knowledge_id = :new"),
     ("I6", "a merged page is cited by nothing", "delete from memoryos.knowledge where tenant_id = :tenant"),
     (

@@ -2,6 +2,7 @@ create view memoryos.violations with (security_invoker = true) as
 select 'I2' as invariant, tenant_id, subject, sentence from memoryos.violation_i2_gap
 union all select 'I3', tenant_id, subject, sentence from memoryos.violation_i3_place
 union all select 'I4', tenant_id, subject, sentence from memoryos.violation_i4_cover
+union all select 'I5', tenant_id, subject, sentence from memoryos.violation_i5_index
 union all select 'I6', tenant_id, subject, sentence from memoryos.violation_i6_provenance
 union all select 'I6', tenant_id, subject, sentence from memoryos.violation_i6_lineage
 union all select 'I7', tenant_id, subject, sentence from memoryos.violation_i7_owed
@@ -18,7 +19,7 @@ declare
     view_name text;
 begin
     for view_name in select relname from pg_catalog.pg_class
-                      where relnamespace = 'memoryos'::regnamespace and relkind = 'v' and relname like 'violation%'
+                      where relnamespace = 'memoryos'::regnamespace and relkind = 'v' and (relname like 'violation%' or relname = 'recallable')
     loop
         execute format('grant select on memoryos.%I to memoryos_app', view_name);
     end loop;

@@ -47,9 +47,14 @@ insert into memoryos.trait (tenant_id, scope_id, actor, dimension, level, confid
 values (:tenant, :scope, :user, 'openness', 'high', 0.7, array[cast(:new as uuid)]);
 insert into memoryos.vector_space (model, revision, dimensions, token_cap) values ('hash', '1', 3, 512) on conflict do nothing;
 insert into memoryos.embedding (tenant_id, space_id, owner_kind, owner_id, scope_id, vec, input_sha256, tokens)
-select :tenant, space_id, kind, cast(owner as uuid), :scope, '[1,0,0]', sha256('x'), 1 from memoryos.vector_space,
-       (values ('page', cast(:page as text)), ('segment', cast(:segment as text)), ('knowledge', cast(:new as text)))
-       owners(kind, owner) where model = 'hash';
+select :tenant, space_id, kind, cast(owner as uuid), :scope, '[1,0,0]', sha256(convert_to(content, 'UTF8')), 1
+  from memoryos.vector_space,
+       (values ('page', cast(:page as text), cast(:canary as text)), ('segment', cast(:segment as text), :canary),
+               ('knowledge', cast(:new as text), 'new ' || :canary), ('knowledge', cast(:other as text), 'other ' || :canary)
+        union all
+        select 'turn', cast(turn_id as text), content from memoryos.turn
+         where tenant_id = :tenant and conversation_id = :conversation and seq <= 5) owners(kind, owner, content)
+ where model = 'hash';
 insert into memoryos.posting (tenant_id, scope_id, term, owner_kind, owner_id, tf)
 values (:tenant, :scope, :canary, 'page', :page, 1), (:tenant, :scope, :canary, 'knowledge', :new, 1);
 insert into memoryos.posting_length (tenant_id, scope_id, owner_kind, owner_id, terms)
