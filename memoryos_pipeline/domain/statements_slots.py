@@ -9,6 +9,8 @@ from datetime import datetime
 from memoryos_pipeline.domain.statements import is_about_speaker
 
 MAX_VALUE_CHARACTERS = 60
+MAX_VALUE_WORDS = 5
+"""What somebody likes in more words is a clause, not a thing; it gets no slot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ _ENGLISH = _rules(
      rf"|(?:don't|don’t|do not|no longer)(?: really)? (?:like|love|enjoy)) {_THING}", "dislikes", True),
     ("attitude", 0.6, rf"\bI(?:'m|’m| am) not (?:a (?:big )?fan of|into|fond of) {_THING}", "dislikes", True),
     ("attitude", 0.6, rf"\bI(?: \w+ly| still| now| just| do)* (?:love|like|enjoy|adore|prefer) {_THING}", "likes"),
-    ("attitude", 0.6, rf"\bI(?:'m|’m| am)(?: \w+)? (?:a (?:big |huge )?fan of|into|fond of) {_THING}", "likes"),
+    ("attitude", 0.6, rf"\bI(?:'m|’m| am)(?: really| so| super| very| \w+ly)? (?:a (?:big |huge )?fan of|into|fond of) {_THING}", "likes"),
 )  # fmt: skip
 _JA_PLACE = r"(?P<v>[一-鿿ァ-ヶーA-Za-z]{2,12})"
 _JA_THING = r"(?:もう)?(?P<v>(?:[^、。！\sはがをも]|も(?=の)){1,20}?)"
@@ -238,8 +240,9 @@ def _slot(rule: _Rule, match: re.Match[str]) -> Slot | None:
         return Slot(f"{rule.attribute}|none", "none", rule.importance, negated=True)
     if not value or value in _PRONOUNS or value.split()[0] in _PRONOUNS:
         return None
-    if any(_KOREAN_TOPIC.search(word) for word in value.split()[:-1]):
-        return None  # somebody else's
+    words = value.split()
+    if len(words) > MAX_VALUE_WORDS or any(_KOREAN_TOPIC.search(word) for word in words[:-1]):
+        return None  # a clause, or somebody else's
     if rule.value is not None:
         return Slot(f"{rule.attribute}|{value}", rule.value, rule.importance, negated=rule.negated)
     if groups.get("k"):
