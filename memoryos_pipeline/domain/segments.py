@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from operator import mul
+from operator import mul, sub
 from typing import Literal
 from uuid import UUID
 
@@ -22,13 +22,17 @@ Vector = Sequence[float]
 
 @dataclass(frozen=True, slots=True)
 class SegmentPage:
-    """A page on its way into a segment; without a vector its keywords alone decide."""
+    """A page on its way into a segment; without a vector its keywords alone decide.
+
+    `common` is what any two texts of its language share in this vector space; nearness is judged without it.
+    """
 
     page_id: UUID
     summary: str
     keywords: tuple[str, ...]
     topics: tuple[str, ...]
     vector: Vector | None
+    common: Vector | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,11 @@ def cosine(left: Vector, right: Vector) -> float:
     """Return the cosine of two vectors; 0 when one of them has no direction."""
     norms = _norm(left) * _norm(right)
     return sum(map(mul, left, right)) / norms if norms else 0.0
+
+
+def mean_vector(vectors: Sequence[Vector]) -> Vector:
+    """Return the mean of vectors of one length."""
+    return [sum(numbers) / len(vectors) for numbers in zip(*vectors, strict=True)]
 
 
 def match_score(cosine_value: float, jaccard_value: float) -> float:
@@ -188,7 +197,11 @@ def _merged_keywords(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
 def _nearness(page: SegmentPage, segment: Segment) -> float:
     if page.vector is None or segment.centroid is None:
         return 0.0
-    return cosine(page.vector, segment.centroid)
+    return cosine(_without(page.vector, page.common), _without(segment.centroid, page.common))
+
+
+def _without(vector: Vector, common: Vector | None) -> Vector:
+    return vector if common is None else list(map(sub, vector, common))
 
 
 def _as_stored(vector: Vector) -> Vector:

@@ -24,7 +24,7 @@ LOCK_SCOPE = text("""
 """)
 # A page whose summary or its vector was given up is passed over until that is replayed.
 LOAD_UNASSIGNED = text("""
-    select p.page_id, p.conversation_id, p.last_seq, p.sealed_at, p.summary, p.keywords, p.topics,
+    select p.page_id, p.conversation_id, p.last_seq, p.sealed_at, p.lang, p.summary, p.keywords, p.topics,
            cast(v.vec as real[]) as vector,
            p.summarized_at is not null and (v.owner_id is not null or e.state = 'done') as is_ready
       from memoryos.page p
@@ -115,6 +115,7 @@ class UnassignedPage:
     conversation_id: UUID
     last_seq: int
     sealed_at: datetime
+    lang: str
     is_ready: bool
 
 
@@ -150,6 +151,7 @@ def load_unassigned(
             row.conversation_id,
             row.last_seq,
             row.sealed_at,
+            row.lang,
             row.is_ready,
         )
         for row in connection.execute(LOAD_UNASSIGNED, values)

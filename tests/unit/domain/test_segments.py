@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 
+from memoryos_pipeline.domain.everyday import EVERYDAY, everyday_sentences
 from memoryos_pipeline.domain.ids import derive_id
 from memoryos_pipeline.domain.policies import Policy
 from memoryos_pipeline.domain.segments import (
@@ -18,6 +19,7 @@ from memoryos_pipeline.domain.segments import (
     jaccard,
     match_score,
     mean_overlap,
+    mean_vector,
     move_centroid,
     visit_segments,
 )
@@ -86,6 +88,26 @@ class TestChoose:
 
         assert choose_segment(_page("b", "tennis"), [segment], match=0.6) is segment
         assert choose_segment(_page("b", "chess"), [segment], match=0.6) is None
+
+
+class TestCommonPart:
+    def test_what_all_texts_share_makes_nothing_near(self) -> None:
+        """Two pages whose vectors agree only in what every text has are not near without that part."""
+        shared = (10.0, 0.0, 0.0)
+        first, second = (
+            SegmentPage(derive_id("test", n), "", (), (), vector, common=shared)
+            for n, vector in enumerate([(10.0, 1.0, 0.0), (10.0, 0.0, 1.0)])
+        )
+        plan = assign_pages([first, second], [], now=NOW, policy=POLICY)
+
+        assert cosine(first.vector or (), second.vector or ()) > 0.98
+        assert len(plan.changed) == 2
+
+    def test_each_language_has_as_many_everyday_sentences(self) -> None:
+        """English, Japanese, Korean and Chinese are equal; another language gets all of them."""
+        assert {lang: len(everyday_sentences(lang)) for lang in EVERYDAY} == dict.fromkeys(("en", "ja", "ko", "zh"), 12)
+        assert len(everyday_sentences("und")) == 48
+        assert mean_vector([(1.0, 0.0), (0.0, 1.0)]) == [0.5, 0.5]
 
 
 class TestCentroid:
