@@ -116,9 +116,10 @@ class _Desk:
         retires = verdict.decision in {Decision.UPDATE, Decision.CLOSE}
         occupant = self._occupant(claim.candidate.slot)
         if verdict.decision is Decision.COEXIST:
+            self._yield_slot(claim, occupant)
             self._coexist(claim, target, verdict.reason or "both stand")
             return
-        rivals = _distinct([target if retires else None, occupant])
+        rivals = _distinct([target if retires else None, *self._contradicted(claim)])
         if not rivals:
             self._add(claim, Decision.ADD, verdict.reason or "new")
         elif self._is_assistants_word(claim, rivals):
@@ -150,10 +151,11 @@ class _Desk:
         at = claim.candidate.turn_at
         successor_of: Truth | None = None
         for rival in rivals:
-            is_closed = closes and rival is closed
+            is_closed = closes and (rival is closed or not _shares_slot(rival, claim))
             status: Status = "closed" if is_closed else "superseded"
             self._rows[rival.knowledge_id] = _retired(rival, status, by=claim.knowledge_id, at=at, reason=reason)
-            successor_of = successor_of or (None if is_closed else rival)
+            starts_anew = is_closed and not _shares_slot(rival, claim)
+            successor_of = successor_of or (None if starts_anew else rival)
         decision = Decision.CLOSE if closes else Decision.UPDATE
         self._store(claim, self._new_row(claim, successor_of))
         self._rule(claim, decision, reason, new_id=claim.knowledge_id, old_id=rivals[0].knowledge_id)
@@ -161,6 +163,11 @@ class _Desk:
     def _add(self, claim: Claim, decision: Decision, reason: str) -> None:
         self._store(claim, self._new_row(claim, None))
         self._rule(claim, decision, reason, new_id=claim.knowledge_id)
+
+    def _yield_slot(self, claim: Claim, occupant: Truth | None) -> None:
+        """Of two rows that both stand, the one said last answers for the slot from now on."""
+        if occupant is not None and occupant.asserted_at <= claim.candidate.turn_at:
+            self._rows[occupant.knowledge_id] = replace(occupant, slot=None)
 
     def _coexist(self, claim: Claim, beside: Truth | None, reason: str) -> None:
         row = self._new_row(claim, None)
@@ -173,8 +180,9 @@ class _Desk:
     def _add_as_history(self, claim: Claim, newer: Truth, verdict: Verdict) -> None:
         """Store what was said earlier than the truth it meets, already retired; it retires nothing live."""
         closes = verdict.decision is Decision.CLOSE
+        starts_anew = closes and not _shares_slot(newer, claim)
         starts = _starts_before(claim, newer)
-        versions = [] if closes else self._history(newer.lineage_id)
+        versions = [] if starts_anew else self._history(newer.lineage_id)
         earlier = [row for row in versions if row.valid_from <= starts]
         same = [row for row in earlier[-1:] if _same(row, claim)]
         reason = verdict.reason or "said before what is known now"
@@ -183,7 +191,7 @@ class _Desk:
             return
         later = next((row for row in versions if row.valid_from > starts), newer)
         ends = later.valid_from if later.valid_from >= starts else later.asserted_at
-        row = self._new_row(claim, None if closes else newer, carries=False)
+        row = self._new_row(claim, None if starts_anew else newer, carries=False)
         row = replace(row, valid_from=starts)
         status: Status = "closed" if closes else "superseded"
         self._trim(earlier[-1:], followed_by=later.knowledge_id, at=starts, by=claim.knowledge_id)
@@ -282,6 +290,10 @@ class _Desk:
     def _live_copy(self, claim: Claim) -> Truth | None:
         return next((row for row in self._rows.values() if row.is_live and _same(row, claim)), None)
 
+    def _contradicted(self, claim: Claim) -> list[Truth]:
+        rows = [row for row in self._rows.values() if row.is_live and claim.contradicts(row.slot)]
+        return sorted(rows, key=lambda row: (row.slot != claim.candidate.slot, row.knowledge_id))
+
     def _occupant(self, slot: str | None) -> Truth | None:
         if slot is None:
             return None
@@ -312,6 +324,10 @@ def _distinct(rows: Iterable[Truth | None]) -> list[Truth]:
 
 def _same(row: Truth, claim: Claim) -> bool:
     return row.kind == claim.candidate.kind and row.content_key == claim.content_key
+
+
+def _shares_slot(row: Truth, claim: Claim) -> bool:
+    return row.slot is not None and row.slot == claim.candidate.slot
 
 
 def _starts_before(claim: Claim, newer: Truth) -> datetime:

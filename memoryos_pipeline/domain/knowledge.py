@@ -8,6 +8,8 @@ from uuid import UUID
 
 KnowledgeKind = Literal["fact", "note", "user_kb", "assistant_kb", "event", "correction", "summary"]
 EventPrecision = Literal["minute", "day", "week", "month", "year"]
+CORRECTED_TURNS = "corrected_seqs"
+"""Attribute under which a correction names the turns of its conversation that were wrong."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,41 @@ from memoryos_pipeline.domain.policies import Policy
 Status = Literal["active", "superseded", "closed", "forgotten"]
 
 
+NOTHING = "none"
+"""Last part of a slot that answers for its whole group: `maya|allergy|none` denies every `maya|allergy|...`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlotQuery:
+    """Which slots a statement may contradict: these, and all that begin with one of the prefixes."""
+
+    slots: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+
+    def __or__(self, other: "SlotQuery") -> "SlotQuery":
+        return SlotQuery((*self.slots, *other.slots), (*self.prefixes, *other.prefixes))
+
+
+def slots_beside(slot: str | None) -> SlotQuery:
+    """Return which slots a statement of this slot may contradict."""
+    if slot is None:
+        return SlotQuery()
+    group = _group(slot)
+    if group is None:
+        return SlotQuery((slot,))
+    return SlotQuery((slot,), (f"{group}|",)) if denies_group(slot) else SlotQuery((slot, f"{group}|{NOTHING}"))
+
+
+def denies_group(slot: str) -> bool:
+    """Tell whether a slot says that nothing of its group holds."""
+    return _group(slot) is not None and slot.endswith(f"|{NOTHING}")
+
+
+def _group(slot: str) -> str | None:
+    group = slot.rpartition("|")[0]
+    return group if "|" in group else None
+
+
 @dataclass(frozen=True, slots=True)
 class Truth:
     """A stored row as the rules see it.
@@ -59,6 +94,15 @@ class Claim:
     knowledge_id: UUID
     candidate: Candidate
     offered: frozenset[UUID] = frozenset()
+
+    def contradicts(self, slot: str | None) -> bool:
+        """Tell whether a row of this slot cannot stay true beside the claim, by the slot alone."""
+        own = self.candidate.slot
+        if own is None or slot is None:
+            return False
+        beside = slots_beside(own)
+        denied = denies_group(slot) and slot != own and self.candidate.negated
+        return not denied and (slot in beside.slots or slot.startswith(beside.prefixes))
 
     @property
     def content_key(self) -> bytes:

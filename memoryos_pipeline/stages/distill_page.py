@@ -1,7 +1,7 @@
 """Distill: find on a page what is worth knowing, each statement citing turns; an explicit nothing is an answer."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import get_args
@@ -11,15 +11,19 @@ from sqlalchemy import Connection
 
 from memoryos_pipeline.domain.errors import InvalidOutputError
 from memoryos_pipeline.domain.heat import Heat, is_cold
-from memoryos_pipeline.domain.knowledge import Candidate, Distillate, KnowledgeKind, TraitDelta
+from memoryos_pipeline.domain.knowledge import (
+    CORRECTED_TURNS,
+    Candidate,
+    Distillate,
+    KnowledgeKind,
+    TraitDelta,
+)
 from memoryos_pipeline.domain.pages import PageText
-from memoryos_pipeline.domain.turns import Turn
 from memoryos_pipeline.domain.work import Lease, Owed, WorkKind
 from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.store.candidates import (
     Extraction,
     Found,
-    archive_page,
     candidate_payload,
     find_extraction,
     mark_extracted,
@@ -27,6 +31,7 @@ from memoryos_pipeline.store.candidates import (
 )
 from memoryos_pipeline.store.clock import read_now
 from memoryos_pipeline.store.events import Event, record_events
+from memoryos_pipeline.store.heat import archive_pages
 from memoryos_pipeline.store.journal import WorkJournal
 from memoryos_pipeline.store.knowledge import ScopeRow, find_scope, next_extract_ordinal
 from memoryos_pipeline.store.ledger import complete, owe
@@ -58,7 +63,7 @@ def _think(parts: Parts, lease: Lease, page: PageText) -> Found:
     if not shown.turns:
         return Found()
     distillate = parts.language_model.distill(shown, journal=WorkJournal(parts.database, lease))
-    return accept_distillate(distillate, shown.turns)
+    return accept_distillate(distillate, shown)
 
 
 def shown_text(page: PageText) -> PageText:
@@ -68,21 +73,35 @@ def shown_text(page: PageText) -> PageText:
     return replace(page, turns=turns, previous_turns=previous, previous_meta_summary=None)
 
 
-def accept_distillate(distillate: Distillate, turns: Sequence[Turn]) -> Found:
-    """Check a model's answer against the turns it was shown. Raises InvalidOutputError for the whole answer."""
-    said_at = {turn.seq: turn.occurred_at for turn in turns}
-    candidates = tuple(enumerate(_accept(candidate, said_at) for candidate in distillate.candidates))
+def accept_distillate(distillate: Distillate, shown: PageText) -> Found:
+    """Check a model's answer against the page it was shown. Raises InvalidOutputError for the whole answer."""
+    candidates = tuple(enumerate(_accept(candidate, shown) for candidate in distillate.candidates))
     for delta in distillate.traits:
         _check_trait(delta, len(candidates))
     return Found(candidates, distillate.traits)
 
 
-def _accept(candidate: Candidate, said_at: Mapping[int, datetime]) -> Candidate:
+def _accept(candidate: Candidate, shown: PageText) -> Candidate:
     """Return the candidate dated by the last turn it cites: when it was said is not for a model to decide."""
+    said_at = {turn.seq: turn.occurred_at for turn in shown.turns}
     problem = _problem(candidate, said_at)
     if problem:
         raise InvalidOutputError(f"a candidate {problem}")
-    return replace(candidate, turn_at=max(said_at[seq] for seq in candidate.source_seqs))
+    dated = replace(candidate, turn_at=max(said_at[seq] for seq in candidate.source_seqs))
+    return _with_corrected_turn(dated, shown)
+
+
+def _with_corrected_turn(candidate: Candidate, shown: PageText) -> Candidate:
+    """Let a correction name the assistant's turn that said the wrong word, the last one before it."""
+    wrong = str(candidate.attributes.get("wrong") or "").casefold()
+    if candidate.kind != "correction" or not wrong:
+        return candidate
+    said = [
+        turn.seq
+        for turn in (*shown.previous_turns, *shown.turns)
+        if turn.role == "assistant" and turn.seq < min(candidate.source_seqs) and wrong in turn.content.casefold()
+    ]
+    return replace(candidate, attributes={**candidate.attributes, CORRECTED_TURNS: said[-1:]})
 
 
 def _problem(candidate: Candidate, said_at: Mapping[int, datetime]) -> str | None:
@@ -124,7 +143,8 @@ def _save(parts: Parts, lease: Lease, connection: Connection, page_id: UUID, fou
     count = len(found.candidates)
     mark_extracted(connection, tenant_id, page_id, ordinal=ordinal, extracted_by=parts.language_model.name, count=count)
     events = [_event("page_distilled", lease, state, amount=float(count))]
-    if _is_cold(parts, state, read_now(connection)) and archive_page(connection, tenant_id, page_id):
+    if _is_cold(parts, state, read_now(connection)):
+        archive_pages(connection, tenant_id, [page_id])
         remove_index_rows(connection, tenant_id, "page", [page_id])
         events.append(_event("page_archived", lease, state))
     merge = Owed(WorkKind.MERGE, str(scope_id), scope_id)

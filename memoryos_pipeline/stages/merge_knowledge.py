@@ -3,6 +3,8 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 from uuid import UUID
 
 import numpy as np
@@ -11,10 +13,10 @@ from sqlalchemy import Connection
 from memoryos_pipeline.domain.conflicts import plan_merge
 from memoryos_pipeline.domain.errors import InvalidOutputError, StaleReadError
 from memoryos_pipeline.domain.ids import derive_id
-from memoryos_pipeline.domain.knowledge import Candidate, Decision, Neighbour, Verdict
+from memoryos_pipeline.domain.knowledge import CORRECTED_TURNS, Candidate, Decision, Neighbour, Verdict
 from memoryos_pipeline.domain.links import CORRECTS, SIMILAR, Link, both_ways, similarity_reason, strongest
 from memoryos_pipeline.domain.profile import apply_delta
-from memoryos_pipeline.domain.truths import Claim, Plan, Ruling, Scene, content_key
+from memoryos_pipeline.domain.truths import Claim, Plan, Ruling, Scene, SlotQuery, content_key, slots_beside
 from memoryos_pipeline.domain.work import Lease
 from memoryos_pipeline.models.lexical import lexical_terms
 from memoryos_pipeline.models.protocols import Embedded, Vector
@@ -49,8 +51,6 @@ from memoryos_pipeline.store.vectors import (
 from memoryos_pipeline.store.verdicts import VerdictRow, record_verdicts
 
 EVENT_OF_STATUS = {"superseded": "knowledge_superseded", "closed": "knowledge_closed"}
-CORRECTED_TURNS = "corrected_seqs"
-"""Attribute under which a correction names the turns of its conversation that were wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def _stored_near(
     key = (connection, lease.tenant_id, lease.scope_id)
     limit = max(parts.policy.neighbours, parts.policy.links_per_knowledge)
     hits = nearest(*key, space_id, ["knowledge"], thought.embedded.vector, limit)
-    slots = [thought.candidate.slot] if thought.candidate.slot else []
+    slots = slots_beside(thought.candidate.slot)
     return find_live(*key, similarity={owner: cosine for _, owner, cosine in hits}, slots=slots)
 
 
@@ -169,13 +169,9 @@ def _cosine(one: Vector, other: Vector) -> float:
 
 def _placed(parts: Parts, thought: Thought, around: Sequence[Neighbour]) -> Thought:
     """Keep what is near; of it a model is shown the same slot first, then the nearest."""
-    slot, floor = thought.candidate.slot, parts.policy.neighbour_floor
-
-    def shares_slot(one: Neighbour) -> bool:
-        return slot is not None and one.slot == slot
-
-    near = sorted(around, key=lambda one: (not shares_slot(one), -one.similarity, one.knowledge_id))
-    shown = [one for one in near if shares_slot(one) or one.similarity >= floor][: parts.policy.neighbours]
+    contradicts, floor = thought.claim().contradicts, parts.policy.neighbour_floor
+    near = sorted(around, key=lambda one: (not contradicts(one.slot), -one.similarity, one.knowledge_id))
+    shown = [one for one in near if contradicts(one.slot) or one.similarity >= floor][: parts.policy.neighbours]
     return replace(thought, near=tuple(near), neighbours=tuple(shown))
 
 
@@ -243,7 +239,7 @@ class _Apply:
         truths = load_truths(
             *self._key,
             ids=ids,
-            slots=[thought.candidate.slot for thought in thoughts if thought.candidate.slot],
+            slots=reduce(or_, (slots_beside(thought.candidate.slot) for thought in thoughts), SlotQuery()),
             content_keys=[content_key(thought.candidate.content) for thought in thoughts],
         )
         return Scene(truths, count_live(*self._key), read_now(self._connection), self._parts.policy)

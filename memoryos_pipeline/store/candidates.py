@@ -26,10 +26,6 @@ MARK_EXTRACTED = text("""
            knowledge_count = :knowledge_count, version = version + 1
      where tenant_id = :tenant_id and page_id = :page_id
 """)
-ARCHIVE = text("""
-    update memoryos.page set tier = 'archived', archived_at = memoryos.now(), version = version + 1
-     where tenant_id = :tenant_id and page_id = :page_id and tier = 'warm'
-""")
 INSERT = text("""
     insert into memoryos.candidate (tenant_id, page_id, ordinal, scope_id, extract_ordinal, payload)
     values (:tenant_id, :page_id, :ordinal, :scope_id, :extract_ordinal, :payload)
@@ -81,11 +77,6 @@ def mark_extracted(
         "knowledge_count": count,
     }  # fmt: skip
     connection.execute(MARK_EXTRACTED, values)
-
-
-def archive_page(connection: Connection, tenant_id: UUID, page: UUID) -> bool:
-    """Take a distilled page out of the warm tier; False when it is not in it."""
-    return connection.execute(ARCHIVE, {"tenant_id": tenant_id, "page_id": page}).rowcount > 0
 
 
 def replace_candidates(

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, text
 
+from memoryos_pipeline.store.recallable import find_left_turns
 from memoryos_pipeline.store.vectors import remove_index_rows
 
 ASSESS = text("""
@@ -49,24 +50,12 @@ LOCK_CONVERSATIONS = text("""
             where k.tenant_id = :tenant_id and k.scope_id = :scope_id and k.status = 'forgotten')
      order by c.conversation_id for no key update
 """)
-FIND_LEAVING_TURNS = text("""
-    select distinct t.turn_id from memoryos.knowledge k
+FIND_ARCHIVED_PAGES = text("""
+    select distinct s.page_id from memoryos.knowledge k
       join memoryos.knowledge_source s on s.tenant_id = k.tenant_id and s.knowledge_id = k.knowledge_id
-      join memoryos.turn t on t.tenant_id = s.tenant_id and t.conversation_id = s.conversation_id and t.seq = s.seq
       join memoryos.page p on p.tenant_id = s.tenant_id and p.page_id = s.page_id and p.tier = 'archived'
      where k.tenant_id = :tenant_id and k.scope_id = :scope_id and k.status = 'forgotten'
-       and not exists (select from memoryos.knowledge_source o
-                         join memoryos.knowledge other on other.tenant_id = o.tenant_id
-                                                      and other.knowledge_id = o.knowledge_id
-                        where o.tenant_id = s.tenant_id and o.conversation_id = s.conversation_id and o.seq = s.seq
-                          and other.status <> 'forgotten')
-       and (exists (select from memoryos.embedding e
-                     where e.tenant_id = t.tenant_id and e.space_id in (select space_id from memoryos.vector_space)
-                       and e.owner_kind = 'turn' and e.owner_id = t.turn_id)
-            or exists (select from memoryos.posting_length l
-                        where l.tenant_id = t.tenant_id and l.scope_id = :scope_id and l.owner_kind = 'turn'
-                          and l.owner_id = t.turn_id))
-     order by t.turn_id
+     order by s.page_id
 """)
 FIND_PURGEABLE = text("""
     select knowledge_id from memoryos.knowledge
@@ -164,13 +153,12 @@ def forget_due(
     return len(due), sorted(forgotten)
 
 
-def release_turns(connection: Connection, tenant_id: UUID, scope_id: UUID) -> list[UUID]:
-    """Take turns out of recall whose page is archived and whose every knowledge row is forgotten; return them."""
+def release_turns(connection: Connection, tenant_id: UUID, scope_id: UUID) -> None:
+    """Take turns out of recall whose page is archived and whose every knowledge row is forgotten."""
     key = {"tenant_id": tenant_id, "scope_id": scope_id}
     connection.execute(LOCK_CONVERSATIONS, key)
-    leaving = list(connection.execute(FIND_LEAVING_TURNS, key).scalars())
-    remove_index_rows(connection, tenant_id, "turn", leaving)
-    return leaving
+    pages = list(connection.execute(FIND_ARCHIVED_PAGES, key).scalars())
+    remove_index_rows(connection, tenant_id, "turn", find_left_turns(connection, tenant_id, pages))
 
 
 def purge_due(connection: Connection, tenant_id: UUID, scope_id: UUID, *, limit: int) -> list[UUID]:

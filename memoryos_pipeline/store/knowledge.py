@@ -12,7 +12,9 @@ from sqlalchemy.dialects.postgresql import JSONB
 from memoryos_pipeline.domain import forgetting
 from memoryos_pipeline.domain.knowledge import Candidate, Neighbour
 from memoryos_pipeline.domain.policies import Policy
-from memoryos_pipeline.domain.truths import Plan, Truth
+from memoryos_pipeline.domain.truths import Plan, SlotQuery, Truth
+
+NO_SLOTS = SlotQuery()
 
 FIND_SCOPE = text("""
     select extract_ordinal, merged_ordinal, lock_version from memoryos.scope
@@ -46,7 +48,8 @@ FIND_LIVE = text("""
         union
         select knowledge_id from memoryos.knowledge
          where tenant_id = :tenant_id and scope_id = :scope_id and status = 'active'
-           and slot = any(cast(:slots as text[])))
+           and (slot = any(cast(:slots as text[]))
+                or exists (select from unnest(cast(:prefixes as text[])) as prefix where starts_with(slot, prefix))))
     select k.knowledge_id, k.lineage_id, k.version, k.kind, k.content, k.actor, k.slot, k.slot_value, k.turn_at,
            k.event_at
       from near join memoryos.knowledge k on k.tenant_id = :tenant_id and k.knowledge_id = near.knowledge_id
@@ -59,7 +62,8 @@ LOAD_TRUTHS = text("""
         union
         select lineage_id from memoryos.knowledge
          where tenant_id = :tenant_id and scope_id = :scope_id and status = 'active'
-           and slot = any(cast(:slots as text[]))
+           and (slot = any(cast(:slots as text[]))
+                or exists (select from unnest(cast(:prefixes as text[])) as prefix where starts_with(slot, prefix)))
         union
         select lineage_id from memoryos.knowledge
          where tenant_id = :tenant_id and scope_id = :scope_id and status = 'active'
@@ -92,9 +96,9 @@ INSERT = text("""
 """).bindparams(bindparam("attributes", type_=JSONB))
 UPDATE = text("""
     update memoryos.knowledge
-       set valid_from = :valid_from, valid_to = :valid_to, status = :status, superseded_by = :superseded_by,
-           close_reason = :close_reason, strength_days = :strength_days, last_reinforced_at = :last_reinforced_at,
-           forget_at = :forget_at, forgotten_at = null, purge_at = null,
+       set slot = :slot, valid_from = :valid_from, valid_to = :valid_to, status = :status,
+           superseded_by = :superseded_by, close_reason = :close_reason, strength_days = :strength_days,
+           last_reinforced_at = :last_reinforced_at, forget_at = :forget_at, forgotten_at = null, purge_at = null,
            retired_at = case when :status = 'active' then null else coalesce(retired_at, memoryos.now()) end
      where tenant_id = :tenant_id and knowledge_id = :knowledge_id
 """)
@@ -177,10 +181,10 @@ def count_live(connection: Connection, tenant_id: UUID, scope_id: UUID) -> int:
 
 
 def find_live(
-    connection: Connection, tenant_id: UUID, scope_id: UUID, *, similarity: dict[UUID, float], slots: Iterable[str]
+    connection: Connection, tenant_id: UUID, scope_id: UUID, *, similarity: dict[UUID, float], slots: SlotQuery
 ) -> list[Neighbour]:
     """Return the live rows among the keys of `similarity`, and those in these slots (0.0 where not given)."""
-    values = {"tenant_id": tenant_id, "scope_id": scope_id, "ids": list(similarity), "slots": sorted(set(slots))}
+    values = {"tenant_id": tenant_id, "scope_id": scope_id, "ids": list(similarity), **_slot_values(slots)}
     rows = connection.execute(FIND_LIVE, values).all()
     return [Neighbour(**row._mapping, similarity=similarity.get(row.knowledge_id, 0.0)) for row in rows]
 
@@ -191,7 +195,7 @@ def load_truths(
     scope_id: UUID,
     *,
     ids: Iterable[UUID] = (),
-    slots: Iterable[str] = (),
+    slots: SlotQuery = NO_SLOTS,
     content_keys: Iterable[bytes] = (),
 ) -> tuple[Truth, ...]:
     """Return every version of the lineages these rows, slots or statements belong to, locked, by id."""
@@ -199,7 +203,7 @@ def load_truths(
         "tenant_id": tenant_id,
         "scope_id": scope_id,
         "ids": sorted(set(ids)),
-        "slots": sorted(set(slots)),
+        **_slot_values(slots),
         "content_keys": sorted(set(content_keys)),
     }
     return tuple(_truth(row) for row in connection.execute(LOAD_TRUTHS, values))
@@ -207,7 +211,7 @@ def load_truths(
 
 def find_live_rivals(connection: Connection, tenant_id: UUID, scope_id: UUID, row: Truth) -> list[Truth]:
     """Return the live rows that cannot be live beside `row`: its slot, its statement or its lineage is theirs."""
-    slots = [row.slot] if row.slot is not None else []
+    slots = SlotQuery((row.slot,)) if row.slot is not None else NO_SLOTS
     truths = load_truths(
         connection, tenant_id, scope_id, ids=[row.knowledge_id], slots=slots, content_keys=[row.content_key]
     )
@@ -246,6 +250,10 @@ def add_sources(
         "seqs": [seq for _, seq in cited],
     }
     connection.execute(ADD_SOURCES, values)
+
+
+def _slot_values(slots: SlotQuery) -> dict[str, list[str]]:
+    return {"slots": sorted(set(slots.slots)), "prefixes": sorted(set(slots.prefixes))}
 
 
 def _truth(row: Row[tuple[object, ...]]) -> Truth:

@@ -87,6 +87,19 @@ class TestDistill:
             distill_page(cold.parts, late)
         assert cold.rows("select count(*) from memoryos.candidate") == [(0,)]
 
+    def test_a_correction_names_the_turn_that_was_wrong(self, cold: Cold) -> None:
+        """The last turn of the assistant before it that said the wrong word, of this page or the one before."""
+        cold.page("assistant> So Nagoya it is", "hm", "assistant> Nagoya is nice", day=0)
+        cold.page("assistant> Osaka too", "not Nagoya, Osaka", day=1)
+        wrong = {"wrong": "nagoya", "right": "osaka"}
+        correction = replace(CANDIDATE, kind="correction", source_seqs=(5,), attributes=wrong)
+        first, second = sorted(cold.claim(WorkKind.DISTILL), key=lambda lease: lease.work_id)
+        distill_page(cold.parts, first)
+        _answer(cold, Distillate((correction,), (), "scripted/1"))
+        distill_page(cold.parts, second)
+        query = "select payload -> 'attributes' -> 'corrected_seqs' from memoryos.candidate where extract_ordinal = 2"
+        assert cold.rows(query) == [([3],)]
+
 
 class TestArchive:
     def test_a_cold_page_is_archived_with_its_distillation(self, cold: Cold) -> None:

@@ -12,6 +12,7 @@ from memoryos_pipeline.domain.ids import scope_id
 from memoryos_pipeline.domain.knowledge import Candidate, Decision, Neighbour, Verdict
 from memoryos_pipeline.domain.policies import Policy
 from memoryos_pipeline.domain.work import RetryDecision, WorkKind
+from memoryos_pipeline.models.extractive import ExtractiveModel
 from memoryos_pipeline.stages.distill_page import distill_page
 from memoryos_pipeline.stages.merge_knowledge import merge_knowledge
 from memoryos_pipeline.store.knowledge import find_scope, move_scope
@@ -147,6 +148,32 @@ class TestMerge:
         cold.work()
         assert cold.rows("select knowledge_count from memoryos.page order by extract_ordinal") == [(0,), (1,)]
         assert cold.rows("select merged_ordinal from memoryos.scope") == [(2,)]
+
+
+CHANGES = [
+    ("I love spicy food.", "I can't stand spicy food any more."),
+    ("私は辛い料理が好きです。", "もう辛い料理は好きじゃないです。"),
+    ("저는 매운 음식을 좋아해요.", "이제 매운 음식을 싫어해요."),
+    ("我喜欢吃辣。", "我现在不喜欢吃辣了。"),
+    ("I live in Fukuoka.", "I moved to Osaka last month."),
+    ("I'm allergic to penicillin.", "I have no allergies."),
+]
+
+
+class TestWithoutAModel:
+    @pytest.mark.parametrize(("before", "after"), CHANGES)
+    def test_contradictions_are_found_by_rule_in_four_languages(self, cold: Cold, before: str, after: str) -> None:
+        """The extractive model and the real path: one live truth, the old one readable with its end."""
+        cold.parts = replace(cold.parts, language_model=ExtractiveModel(cold.parts.embedder))
+        cold.page(before, day=0)
+        cold.work()
+        cold.page(after, day=7)
+        cold.work()
+        old, new = cold.rows(HISTORY)
+        assert after in new[0]
+        assert (new[2], new[4]) == ("active", None)
+        assert before in old[0]
+        assert (old[2] in {"closed", "superseded"}, old[4]) == (True, START + timedelta(days=7))
 
 
 class TestOrder:

@@ -1,5 +1,6 @@
 """Conflict rules: one live truth, nothing lost, the order of speech over the order of arrival."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 from uuid import UUID
@@ -85,8 +86,6 @@ class TestUpdate:
         book = Book()
         book.tell("Maya is allergic to penicillin", day=0, importance=0.95)
         old = book.live[0]
-        from dataclasses import replace
-
         book.rows[old.knowledge_id] = replace(old, pinned_at=NOW, strength_days=300.0)
         book.tell("Maya is allergic to penicillin and aspirin", day=1, verdict=_about(Decision.UPDATE, old))
         new = book.live[0]
@@ -126,6 +125,14 @@ class TestClose:
         assert book.current == {content_key("Maya's dog died")}
         assert new.lineage_id != old.lineage_id
 
+    def test_denying_a_value_of_a_slot_stays_in_its_history(self) -> None:
+        """CLOSE of the same slot: the denial is the next version of the lineage, so the history reads on."""
+        book = Book()
+        book.tell("Maya loves tea", day=0, slot="maya|tea")
+        book.tell("Maya hates tea", day=1, slot="maya|tea", verdict=_about(Decision.CLOSE, book.live[0]))
+        old, new = book.row("Maya loves tea"), book.row("Maya hates tea")
+        assert (old.status, new.lineage_id, new.version) == ("closed", old.lineage_id, 2)
+
     def test_a_repeated_statement_still_closes(self) -> None:
         """When the new truth is stored already, repeating it retires what it contradicts and adds no copy."""
         book = Book()
@@ -134,6 +141,35 @@ class TestClose:
         plan = book.tell("Maya hates tea", day=2, verdict=_about(Decision.CLOSE, book.row("Maya loves tea")))
         assert book.current == {content_key("Maya hates tea")}
         assert plan.added == ()
+
+
+class TestDenyAll:
+    def test_having_none_ends_each_of_a_group(self) -> None:
+        """ "I have no allergies" ends every known allergy, nothing else, and is the one truth of the group."""
+        book = Book()
+        book.tell("allergic to penicillin", day=0, slot="maya|allergy|penicillin")
+        book.tell("allergic to cats", day=1, slot="maya|allergy|cats")
+        book.tell("likes cats", day=1, slot="maya|attitude|cats")
+        book.tell("no allergies", day=2, slot="maya|allergy|none")
+        assert book.current == {content_key("likes cats"), content_key("no allergies")}
+
+    def test_one_of_a_group_ends_having_none(self) -> None:
+        """An allergy said after "no allergies" ends it; denying one allergy does not."""
+        book = Book()
+        book.tell("no allergies", day=0, slot="maya|allergy|none")
+        denial = claim("not allergic to nuts", day=1, slot="maya|allergy|nuts")
+        denial = replace(denial, candidate=replace(denial.candidate, negated=True))
+        book.apply([denial], [Verdict(Decision.ADD)])
+        assert content_key("no allergies") in book.current
+        book.tell("allergic to cats", day=2, slot="maya|allergy|cats")
+        assert content_key("no allergies") not in book.current
+
+    def test_a_slot_of_two_parts_has_no_group(self) -> None:
+        """A name of "none" as the value of a plain slot denies nothing else."""
+        book = Book()
+        book.tell("lives in Osaka", day=0, slot="maya|residence")
+        book.tell("has none", day=1, slot="maya|none")
+        assert len(book.live) == 2
 
 
 class TestArriveLate:
@@ -209,8 +245,6 @@ class TestSupport:
 
     def test_twenty_repeats_in_an_hour_strengthen_once(self) -> None:
         """Repetition of one session does not pump a memory up."""
-        from dataclasses import replace
-
         book = Book()
         book.tell("Maya plays the cello", day=0)
         row = book.live[0]
@@ -221,8 +255,6 @@ class TestSupport:
 
     def test_the_assistants_echo_gives_no_support(self) -> None:
         """What the assistant repeats of a user's statement is a source, not a reinforcement."""
-        from dataclasses import replace
-
         book = Book()
         book.tell("Maya plays the cello", day=0)
         row = book.live[0]
@@ -279,13 +311,22 @@ class TestBound:
         assert book.row("Maya lives in Nagoya").slot is None
 
     def test_coexisting_statements_share_no_slot(self) -> None:
-        """Two Minas: both facts stay, only the first keeps the slot, so that no later one retires both."""
+        """Two Minas: both facts stay, the one said last answers for the slot, so that no later one retires both."""
         book = Book()
         book.tell("Mina (boss) hates coffee", day=0, slot="mina|coffee")
         verdict = _about(Decision.COEXIST, book.live[0])
         book.tell("Mina (sister) loves coffee", day=1, slot="mina|coffee", verdict=verdict)
         assert len(book.live) == 2
-        assert [row.slot for row in book.live].count("mina|coffee") == 1
+        assert book.row("Mina (boss) hates coffee").slot is None
+        assert book.row("Mina (sister) loves coffee").slot == "mina|coffee"
+
+    def test_what_was_said_earlier_does_not_take_the_slot(self) -> None:
+        """COEXIST with something newer in the slot: the newer one keeps it."""
+        book = Book()
+        book.tell("Mina (boss) hates coffee", day=5, slot="mina|coffee")
+        verdict = _about(Decision.COEXIST, book.live[0])
+        book.tell("Mina (sister) loves coffee", day=1, slot="mina|coffee", verdict=verdict)
+        assert book.row("Mina (boss) hates coffee").slot == "mina|coffee"
 
 
 class TestRestore:
