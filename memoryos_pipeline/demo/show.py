@@ -52,6 +52,8 @@ def show_score(console: Console, asked: Sequence[Asked], outcome: Outcome) -> No
     """Print the score of all questions and every broken promise."""
     hits, by_words = sum(each.hit for each in asked), sum(each.bm25_hit for each in asked)
     console.print(f"\n{hits} of {len(asked)} questions answered in context; BM25 in the same budget: {by_words}.")
+    for reason in sorted({reason for each in asked for reason in each.context["degraded"]}):
+        console.print(f"[yellow]degraded[/] {escape(reason)}")
     for sentence in outcome.violations:
         console.print(f"[red]broken[/] {escape(sentence)}")
     console.print(
@@ -62,11 +64,9 @@ def show_score(console: Console, asked: Sequence[Asked], outcome: Outcome) -> No
 
 def show_urls(console: Console, connection: Connection) -> None:
     """Print where to look while the demonstration runs. Its password opens nothing else."""
-    console.print(f"API docs  {connection.api_url}/docs", highlight=False)
-    console.print(
-        f"Flower    {connection.flower_url}  (user {connection.flower_user}, password {connection.flower_password})",
-        highlight=False,
-    )
+    login = f"(user {connection.flower_user}, password {connection.flower_password})"
+    for line in (f"API docs  {connection.api_url}/docs", f"Flower    {connection.flower_url}  {login}"):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def _table(console: Console, title: str, rows: Sequence[Row], columns: dict[str, str]) -> None:
