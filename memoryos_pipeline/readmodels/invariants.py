@@ -7,7 +7,8 @@ from uuid import UUID
 
 from sqlalchemy import Connection, text
 
-REST = text("select set_config('app.rest_seconds', :seconds, true)")
+# These joins read a tenant whole: without fresh statistics the planner would loop over it row by row.
+REST = text("select set_config('app.rest_seconds', :seconds, true), set_config('enable_nestloop', 'off', true)")
 VIOLATIONS = text("""
     select invariant, subject, sentence from memoryos.violations where tenant_id = :tenant_id
      order by invariant, sentence, subject

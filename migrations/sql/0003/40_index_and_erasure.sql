@@ -13,31 +13,31 @@ select k.tenant_id, 'knowledge', k.knowledge_id, k.content, 'knowledge:' || k.kn
  where k.status = 'active'
 union all
 select t.tenant_id, 'turn', t.turn_id, t.content, 'turns:' || p.page_id, w.state = 'done'
-  from memoryos.page p
-  join memoryos.turn t on t.tenant_id = p.tenant_id and t.conversation_id = p.conversation_id
-                      and t.seq between p.first_seq and p.last_seq
-  left join memoryos.work w on w.tenant_id = p.tenant_id and w.kind = 'embed' and w.subject_key = 'turns:' || p.page_id
- where t.kind = 'normal'
-   and not (p.tier = 'archived'
-            and exists (select from memoryos.knowledge_source s
-                         where s.tenant_id = t.tenant_id and s.conversation_id = t.conversation_id and s.seq = t.seq)
-            and not exists (select from memoryos.knowledge_source s
-                              join memoryos.knowledge k on k.tenant_id = s.tenant_id and k.knowledge_id = s.knowledge_id
-                             where s.tenant_id = t.tenant_id and s.conversation_id = t.conversation_id and s.seq = t.seq
-                               and k.status <> 'forgotten'));
+  from memoryos.turn t
+  cross join lateral (
+       select before.page_id, before.last_seq, before.tier from memoryos.page before
+        where before.tenant_id = t.tenant_id and before.conversation_id = t.conversation_id and before.first_seq <= t.seq
+        order by before.first_seq desc limit 1) p
+  left join memoryos.work w on w.tenant_id = t.tenant_id and w.kind = 'embed' and w.subject_key = 'turns:' || p.page_id
+  left join (select s.tenant_id, s.conversation_id, s.seq, bool_or(k.status <> 'forgotten') as is_known
+               from memoryos.knowledge_source s
+               join memoryos.knowledge k on k.tenant_id = s.tenant_id and k.knowledge_id = s.knowledge_id
+              group by s.tenant_id, s.conversation_id, s.seq) cited
+    on cited.tenant_id = t.tenant_id and cited.conversation_id = t.conversation_id and cited.seq = t.seq
+ where t.kind = 'normal' and p.last_seq >= t.seq and (p.tier <> 'archived' or coalesce(cited.is_known, true));
 comment on view memoryos.recallable is
     'Every text that may be recalled; is_due says that indexing it has been done, so that its index rows must be there.';
 
 create view memoryos.violation_i5_index with (security_invoker = true) as
 select r.tenant_id, r.owner_id::text as subject,
-       format('The %s %s %s; owe the embed work %s.', r.owner_kind, r.owner_id,
-              case when e.owner_id is null then 'has no vector although indexing it is done'
-                   else 'has a vector of another text than it has now' end, r.subject_key) as sentence
+       format('The %s %s has no vector of the text it has now, although indexing it is done; owe the embed work %s.',
+              r.owner_kind, r.owner_id, r.subject_key) as sentence
   from memoryos.recallable r
-  left join memoryos.embedding e
-    on e.tenant_id = r.tenant_id and e.owner_kind = r.owner_kind and e.owner_id = r.owner_id
  where r.is_due and r.content ~ '[^[:space:]]'
-   and e.input_sha256 is distinct from sha256(convert_to(r.content, 'UTF8'));
+   and not exists (select from memoryos.embedding e
+                    where e.tenant_id = r.tenant_id and e.space_id in (select space_id from memoryos.vector_space)
+                      and e.owner_kind = r.owner_kind and e.owner_id = r.owner_id
+                      and e.input_sha256 = sha256(convert_to(r.content, 'UTF8')));
 comment on view memoryos.violation_i5_index is 'I5: what may be recalled has a vector, made from the text it has now.';
 
 -- An index row of something that must not be recalled brings back what is gone.
