@@ -151,6 +151,9 @@ create table memoryos.relation (
     foreign key (tenant_id, target_id) references memoryos.entity on delete cascade,
     foreign key (tenant_id, knowledge_id) references memoryos.knowledge on delete cascade
 );
+create index relation_by_knowledge on memoryos.relation (tenant_id, knowledge_id);
+create index relation_by_source on memoryos.relation (tenant_id, source_id);
+create index relation_by_target on memoryos.relation (tenant_id, target_id);
 
 create table memoryos.trait (
     tenant_id     uuid not null,

@@ -37,6 +37,7 @@ create table memoryos.dead_letter (
     replayed_at  timestamptz,
     primary key (tenant_id, work_id, fence)
 );
+create index dead_letter_by_work on memoryos.dead_letter (work_id);
 
 -- Segments and merging take pages strictly in order; when a page's work is given up they must learn it, or they
 -- would wait for it until something else wakes them.

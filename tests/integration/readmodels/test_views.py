@@ -137,7 +137,8 @@ class TestViews:
         with stack.app.transaction(stack.tenant_id) as connection:
             connection.execute(
                 text(
-                    "update memoryos.knowledge set status = 'forgotten', forgotten_at = now() where knowledge_id = :other"
+                    "update memoryos.knowledge set status = 'forgotten', forgotten_at = now()"
+                    " where knowledge_id = :other"
                 ),
                 past.values(),
             )
