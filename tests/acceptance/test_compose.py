@@ -25,10 +25,8 @@ from tests.conftest import Stack
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
-SECRETS = ("POSTGRES_PASSWORD", "VALKEY_PASSWORD", "FLOWER_PASSWORD") + tuple(
-    f"MEMORYOS_{role}_PASSWORD" for role in ("OWNER", "APP", "LEDGER")
-)
-PASSWORDS = dict.fromkeys(SECRETS, "word")
+ROLES = ("POSTGRES", "MEMORYOS_OWNER", "MEMORYOS_APP", "MEMORYOS_LEDGER", "VALKEY", "FLOWER")
+PASSWORDS = {f"{role}_PASSWORD": "word" for role in ROLES}
 OURS = ("api", "relay", "beat", "flower", *QUEUES)
 HEARTBEATS = text("select count(*) from memoryos.heartbeat where role = :role")
 SLOTS = text("select count(*) from memoryos.periodic_run")
