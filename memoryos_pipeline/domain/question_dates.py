@@ -115,7 +115,9 @@ def asks_when(question: str) -> bool:
 
 def has_time_expression(text: str) -> bool:
     """Tell whether a text names a time, a date or a duration."""
-    return _TIME_EXPRESSION.search(text) is not None
+    if _TIME_WORDS.search(text):
+        return True
+    return not text.isascii() and _TIME_WORDS_UNSPACED.search(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,22 +269,22 @@ _ASKS_WHEN = re.compile(
     r"|什么时候|什麼時候|何时|哪[一]?[天年月日]|几[月号日点年天]|星期几|周几|多久|多长时间|几岁",
     re.IGNORECASE,
 )
-_TIME_EXPRESSION = re.compile(
+_TIME_WORDS = re.compile(
+    rf"\b(?:yesterday|today|tonight|tomorrow|ago|recently|weekend|the other day|{'|'.join(_WEEKDAYS)}|in may|may \d"
+    r"|(?:last|next|this) (?:night|week|month|year|summer|winter|spring|fall|autumn|morning|evening|afternoon)"
+    r"|january|february|march|april|june|july|august|september|october|november|december"
+    r"|(?:19|20)\d{2}\b|\d{1,2}(?::\d{2})?\s*[ap]\.?m\b"
+    r"|(?:\d+|an?|one|two|three|four|five|six|seven|eight|nine|ten|few|couple of|several)"
+    r" (?:more )?(?:days?|weeks?|months?|years?|hours?|minutes?)\b)",
+    re.IGNORECASE,
+)
+_TIME_WORDS_UNSPACED = re.compile(
     "|".join(
         (
-            r"\b(?:yesterday|today|tonight|tomorrow|ago|(?:last|next|this) (?:night|week|month|year|weekend"
-            r"|summer|winter|spring|fall|autumn|morning|evening|afternoon)|recently|the other day|weekend)\b",
-            rf"\b(?:{'|'.join(_WEEKDAYS)})s?\b",
-            r"\b(?:january|february|march|april|june|july|august|september|october|november|december)\b",
-            r"\bin may\b|\bmay \d",
-            r"\b(?:19|20)\d{2}\b|\b\d{1,2}(?::\d{2})?\s*(?:am|pm|a\.m\.|p\.m\.)",
-            r"\b(?:\d+|a|an|one|two|three|four|five|six|seven|eight|nine|ten|few|couple of|several)"
-            r" (?:more )?(?:days?|weeks?|months?|years?|hours?|minutes?)\b",
             r"\d+\s*[年月日時号點点년월일시]|[月火水木金土日]曜|[월화수목금토일]요일|(?:星期|周|礼拜)[一二三四五六日天]",
-            r"[\d一二三四五六七八九十两半]+\s*(?:年|か月|ヶ月|カ月|个月|週間|周|天|日間|時間|小时|分钟|개월|년|주|일|시간)",
-            "|".join(words for words, _, _ in _RELATIVE if words),
+            r"[\d一二三四五六七八九十両两半]+\s*(?:年|か月|ヶ月|カ月|个月|週間|周|天|日間|時間|小时|分钟|개월|년|주|일|시간)",
+            *(words.split(r"\b|")[-1] for words, _, _ in _RELATIVE),
             r"最近|この前|週末|夏休み|지난번|요즘|최근|주말|上次|前几天|周末|暑假|寒假",
         )
-    ),
-    re.IGNORECASE,
+    )
 )

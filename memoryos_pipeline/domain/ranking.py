@@ -20,6 +20,8 @@ LEAST_SPREAD: Mapping[str, float] = {"dense": 0.04}
 """In a handful of unrelated turns the cosines differ by less than this, and their order says nothing."""
 STAND_IN = "bm25_instead_of_dense"
 """The signal that takes the weight of `dense` for a candidate that has no vector."""
+EXPECTED_COSINE, COSINE_OF_WORDS = 0.4, 0.5
+"""A line a little above the one measured, so that what was said last is not buried until it is embedded."""
 BASE_SIGNALS = ("bm25", "dense", STAND_IN)
 """What a candidate says by itself; context signals spread these to its neighbours and its session."""
 CONTEXT_SIGNALS = ("previous", "next", "session")
@@ -134,8 +136,11 @@ def _column(candidates: Sequence[Candidate], name: str) -> list[float | None]:
 
 
 def _stand_in(candidates: Sequence[Candidate], words: Sequence[float]) -> list[float]:
-    """Give a candidate without a vector (fresh, or the embedder is away) the standing its words have."""
-    return [0.0 if "dense" in each.features else words[index] for index, each in enumerate(candidates)]
+    """Give a candidate without a vector (fresh, or the embedder is away) the cosine its words let expect, scaled."""
+    return [
+        0.0 if "dense" in each.features else EXPECTED_COSINE + COSINE_OF_WORDS * words[index]
+        for index, each in enumerate(candidates)
+    ]
 
 
 def _weighted(

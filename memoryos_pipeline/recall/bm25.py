@@ -24,6 +24,7 @@ class TermIndex:
         self._frequency = dict(statistics.frequency)
         self._counts: dict[Owner, Counter[str]] = {}
         self._lengths: dict[Owner, int] = {}
+        self._idf: dict[tuple[str, str], float] = {}
 
     def add_postings(self, postings: Iterable[FoundPosting]) -> None:
         """Take in what the index holds; its owners are in the statistics already."""
@@ -39,6 +40,7 @@ class TermIndex:
     def add_fresh(self, owner: Owner, terms: Sequence[str]) -> None:
         """Take in an owner that is not indexed yet, so that it scores as it will once it is."""
         kind = owner[0]
+        self._idf.clear()
         counts = Counter(term for term in terms if term in self._terms)
         self._counts[owner], self._lengths[owner] = counts, len(terms)
         self._owners[kind] = self._owners.get(kind, 0) + 1
@@ -56,11 +58,10 @@ class TermIndex:
 
     def score(self, owners: Sequence[Owner]) -> float:
         """Return BM25 of these owners of one kind read as one document (a turn alone, or with its neighbours)."""
-        counts: Counter[str] = Counter()
-        for owner in owners:
-            counts.update(self._counts.get(owner, ()))
-        if not counts:
+        found = [counts for owner in owners if (counts := self._counts.get(owner))]
+        if not found:
             return 0.0
+        counts = found[0] if len(found) == 1 else sum(found, Counter())
         kind = owners[0][0]
         average = len(owners) * self._total.get(kind, 0) / max(self._owners.get(kind, 0), 1)
         length = sum(self._lengths.get(owner, 0) for owner in owners)
@@ -69,8 +70,12 @@ class TermIndex:
 
     def idf(self, kind: str, term: str) -> float:
         """Return the inverse document frequency of a term among owners of a kind; never negative."""
-        owners, frequency = self._owners.get(kind, 0), self._frequency.get((kind, term), 0)
-        return math.log(1 + (max(owners - frequency, 0) + 0.5) / (frequency + 0.5))
+        known = self._idf.get((kind, term))
+        if known is None:
+            owners, frequency = self._owners.get(kind, 0), self._frequency.get((kind, term), 0)
+            known = math.log(1 + (max(owners - frequency, 0) + 0.5) / (frequency + 0.5))
+            self._idf[kind, term] = known
+        return known
 
     def best(self, limit: int) -> list[Owner]:
         """Return the owners with the highest score by themselves; ties by id."""

@@ -16,6 +16,8 @@ from memoryos_pipeline.store.search import FoundKnowledge, FoundPage, FoundTurn
 
 SENTENCE_END = re.compile(r"[.!?。！？…]+")
 QUESTION_MARKS = "?？"
+SHORT_PIECE = 12
+"""Characters of a greeting or an exclamation that tells nothing."""
 WINDOW_SIGNALS = ("window_before", "window_around")
 
 
@@ -93,13 +95,13 @@ def _neighbour(evidence: Evidence, turn: FoundTurn, step: int) -> list[Owner]:
 
 
 def is_question_only(text: str) -> bool:
-    """Tell whether a turn asks and tells nothing: every sentence of more than two words ends in a question mark."""
-    told = [
-        piece
+    """Tell whether a turn asks and tells nothing: whatever does not end in a question mark is a word or two."""
+    if not any(sign in text for sign in QUESTION_MARKS):
+        return False
+    return all(
+        len(piece) <= SHORT_PIECE or any(sign in mark for sign in QUESTION_MARKS)
         for piece, mark in _sentences(text)
-        if not any(sign in mark for sign in QUESTION_MARKS) and len(piece) > 12
-    ]
-    return any(sign in text for sign in QUESTION_MARKS) and not told
+    )
 
 
 def _sentences(text: str) -> list[tuple[str, str]]:
