@@ -4,18 +4,30 @@ import sys
 
 import typer
 
+from memoryos_pipeline.cli import key
 from memoryos_pipeline.cli.ask import context, search
+from memoryos_pipeline.cli.bench import bench
 from memoryos_pipeline.cli.chat import chat
 from memoryos_pipeline.cli.demo import demo
+from memoryos_pipeline.cli.doctor import doctor
+from memoryos_pipeline.cli.ingest import ingest
 from memoryos_pipeline.cli.processes import api, beat, migrate, relay, worker
+from memoryos_pipeline.cli.show import show
+from memoryos_pipeline.cli.status import status
 from memoryos_pipeline.cli.up import up
 from memoryos_pipeline.settings import SettingsError
 
 app = typer.Typer(
     name="memoryos", help="Long-term memory for LLM agents, as a pipeline you can audit.", no_args_is_help=True
 )
-for command in (up, demo, search, context, chat, migrate, api, worker, relay, beat):
+COMMANDS = (
+    up, demo, status, ingest, search, context, chat, show, doctor,
+    migrate, api, worker, relay, beat,
+)  # fmt: skip
+for command in COMMANDS:
     app.command()(command)
+app.add_typer(key.app, name="key")
+app.add_typer(bench, name="bench")
 
 
 def main() -> None:
