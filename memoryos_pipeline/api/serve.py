@@ -1,5 +1,7 @@
 """The API as a process: uvicorn over the parts of this process, until SIGTERM."""
 
+import gc
+
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -49,8 +51,12 @@ def serve(settings: Settings) -> None:
 
     configure_logging(settings.log_level)
     parts = build_parts(settings)
+    app = create_app(parts)
+    # What is loaded by now stays for good: the collector need not walk it with every batch (a tenth of its cost).
+    gc.collect()
+    gc.freeze()
     config = uvicorn.Config(
-        create_app(parts),
+        app,
         host=settings.api_host,
         port=settings.api_port,
         http=BoundedProtocol,

@@ -1,7 +1,10 @@
-"""Recording turns: one transaction for the counters, the turns, the event and the work that is owed."""
+"""Recording turns: one transaction for the counters, the turns, the event and the work that is owed.
+
+A conversation is opened by its first turn, and closed here too.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -20,8 +23,6 @@ from memoryos_pipeline.store.ledger import owe
 from memoryos_pipeline.store.turns import (
     ConversationShare,
     OpenedConversation,
-    RecordedTurn,
-    TurnKey,
     TurnRow,
     find_turns,
     hex_bytes,
@@ -37,12 +38,22 @@ RETRYABLE = frozenset({"40001", "40P01", "23503"})
 """Serialization failure, deadlock, and a scope that was erased between two of our statements."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Place:
+    """One conversation of a request; told apart by identity, which costs nothing to hash."""
+
+    conversation_id: UUID
+    scope_id: UUID
+
+
 @dataclass(frozen=True, slots=True)
 class _Draft:
+    """One turn with everything that can be worked out before the transaction."""
+
     turn: NewTurn
-    scope_id: UUID
-    key: TurnKey
+    place: _Place
     turn_id: UUID
+    turn_key: str
     body_sha256: bytes
     lang: str
 
@@ -66,24 +77,13 @@ def record_turns(
     return recorder.record()
 
 
-def find_receipts(database: Database, tenant_id: UUID, turns: Sequence[tuple[str, str, str, str]]) -> list[Receipt]:
-    """Return the receipts that exist; each turn is (user_id, agent_id, conversation_id, client_turn_id)."""
-    named = {}
-    for user_id, agent_id, external_id, client_turn_id in turns:
-        scope = ids.scope_id(tenant_id, user_id, agent_id)
-        named[TurnKey(ids.conversation_id(scope, external_id), client_turn_id)] = external_id
-    with database.transaction(tenant_id) as connection:
-        found = find_turns(connection, tenant_id, list(named))
-    return [_receipt(key, named[key], found[key], duplicate=False) for key in named if key in found]
-
-
 def close_conversation(
     database: Database, tenant_id: UUID, *, scope_id: UUID, conversation_id: str, max_attempts: int
 ) -> None:
     """Close a conversation, so that all its turns are sealed. A new turn opens it again. Raises NotFoundError."""
     conversation = ids.conversation_id(scope_id, conversation_id)
     with database.transaction(tenant_id) as connection:
-        if mark_closed(connection, tenant_id, conversation) is None:
+        if not mark_closed(connection, tenant_id, conversation):
             raise NotFoundError
         owed = [Owed(WorkKind.ADVANCE, str(conversation), scope_id)]
         owe(connection, tenant_id, owed, max_attempts=max_attempts)
@@ -100,7 +100,7 @@ class _Recorder:
         self._policy = policy
         self._max_attempts = max_attempts
         self._drafts = _drafts(tenant_id, turns)
-        self._fresh = _without_repeats(self._drafts)
+        self._once = _without_repeats(self._drafts)
 
     def record(self) -> list[Receipt]:
         """Try the fast path; when a turn is there already, look first. Deadlocks are tried again."""
@@ -117,33 +117,41 @@ class _Recorder:
 
     def _record_once(self, *, look_first: bool) -> list[Receipt]:
         with self._database.transaction(self._tenant_id) as connection:
-            known = self._look(connection) if look_first else {}
-            fresh = [draft for draft in self._fresh if draft.key not in known]
-            return self._receipts(known, self._insert(connection, fresh) if fresh else {})
+            receipts = self._look(connection) if look_first else {}
+            fresh = [draft for draft in self._once if draft.turn_key not in receipts]
+            if fresh:
+                receipts |= self._insert(connection, fresh)
+        return self._in_order(receipts)
 
-    def _look(self, connection: Connection) -> dict[TurnKey, RecordedTurn]:
-        conversations = sorted({draft.key.conversation_id for draft in self._fresh})
+    def _look(self, connection: Connection) -> dict[str, Receipt]:
+        conversations = sorted({draft.place.conversation_id for draft in self._once})
         lock_conversations(connection, self._tenant_id, conversations)
-        known = find_turns(connection, self._tenant_id, [draft.key for draft in self._fresh])
-        for draft in self._fresh:
-            recorded = known.get(draft.key)
-            if recorded and recorded.body_sha256 != draft.body_sha256:
+        known = find_turns(connection, self._tenant_id, [draft.turn_key for draft in self._once])
+        receipts = {}
+        for draft in self._once:
+            recorded = known.get(draft.turn_key)
+            if recorded is None:
+                continue
+            if recorded.body_sha256 != draft.body_sha256:
                 raise TurnConflictError(draft.turn.client_turn_id)
-        return known
+            receipts[draft.turn_key] = _receipt(draft, recorded.seq, recorded.position, duplicate=True)
+        return receipts
 
-    def _insert(self, connection: Connection, fresh: Sequence[_Draft]) -> dict[TurnKey, RecordedTurn]:
+    def _insert(self, connection: Connection, fresh: Sequence[_Draft]) -> dict[str, Receipt]:
         shares = _shares(fresh)
-        opened = open_conversations(connection, self._tenant_id, shares)
-        rows = _rows(fresh, shares, opened)
-        users = {share.user_id for share in shares}
+        opened = open_conversations(connection, self._tenant_id, [share for share, _ in shares])
+        numbered = [
+            (seq, draft)
+            for share, drafts in shares
+            for seq, draft in enumerate(drafts, start=opened[share.conversation_id].next_seq - share.turns)
+        ]
+        rows = [_row(draft, seq) for seq, draft in numbered]
+        users = {share.user_id for share, _ in shares}
         inserted, position = insert_turns(connection, self._tenant_id, rows, users=users)
         if inserted < len(rows):
             raise _SomePresentError
-        self._owe_advance(connection, shares, opened)
-        return {
-            draft.key: RecordedTurn(draft.turn_id, row["seq"], position, draft.body_sha256)
-            for draft, row in zip(fresh, rows, strict=True)
-        }
+        self._owe_advance(connection, [share for share, _ in shares], opened)
+        return {draft.turn_key: _receipt(draft, seq, position, duplicate=False) for seq, draft in numbered}
 
     def _owe_advance(
         self, connection: Connection, shares: Sequence[ConversationShare], opened: dict[UUID, OpenedConversation]
@@ -155,87 +163,71 @@ class _Recorder:
                 owed.append(Owed(WorkKind.ADVANCE, str(share.conversation_id), share.scope_id))
         owe(connection, self._tenant_id, owed, max_attempts=self._max_attempts)
 
-    def _receipts(self, known: dict[TurnKey, RecordedTurn], recorded: dict[TurnKey, RecordedTurn]) -> list[Receipt]:
-        receipts, answered = [], set(known)
-        for draft in self._drafts:
-            turn = known.get(draft.key) or recorded[draft.key]
-            receipts.append(_receipt(draft.key, draft.turn.conversation_id, turn, duplicate=draft.key in answered))
-            answered.add(draft.key)
-        return receipts
+    def _in_order(self, receipts: dict[str, Receipt]) -> list[Receipt]:
+        ordered = [receipts[draft.turn_key] for draft in self._drafts]
+        if len(self._once) < len(self._drafts):
+            seen: set[UUID] = set()
+            for position, receipt in enumerate(ordered):
+                if receipt.turn_id in seen:
+                    ordered[position] = replace(receipt, duplicate=True)
+                seen.add(receipt.turn_id)
+        return ordered
 
 
 def _drafts(tenant_id: UUID, turns: Sequence[NewTurn]) -> list[_Draft]:
     # Deriving an id costs as much as checking a turn, and most turns of a request share their conversation.
-    named: dict[tuple[str, str, str], tuple[UUID, UUID]] = {}
+    places: dict[tuple[str, str, str], _Place] = {}
     drafts = []
     for turn in turns:
         name = (turn.user_id, turn.agent_id, turn.conversation_id)
-        if name not in named:
+        if name not in places:
             scope = ids.scope_id(tenant_id, turn.user_id, turn.agent_id)
-            named[name] = scope, ids.conversation_id(scope, turn.conversation_id)
-        drafts.append(_draft(turn, *named[name]))
+            places[name] = _Place(ids.conversation_id(scope, turn.conversation_id), scope)
+        drafts.append(_draft(turn, places[name]))
     return drafts
 
 
-def _draft(turn: NewTurn, scope_id: UUID, conversation_id: UUID) -> _Draft:
-    return _Draft(
-        turn=turn,
-        scope_id=scope_id,
-        key=TurnKey(conversation_id, turn.client_turn_id),
-        turn_id=ids.turn_id(conversation_id, turn.client_turn_id),
-        body_sha256=hash_turn(turn),
-        lang=detect_language(turn.content),
-    )
+def _draft(turn: NewTurn, place: _Place) -> _Draft:
+    turn_id = ids.turn_id(place.conversation_id, turn.client_turn_id)
+    return _Draft(turn, place, turn_id, str(turn_id), hash_turn(turn), detect_language(turn.content))
 
 
 def _without_repeats(drafts: Sequence[_Draft]) -> list[_Draft]:
-    first: dict[TurnKey, _Draft] = {}
+    first: dict[str, _Draft] = {}
     for draft in drafts:
-        if first.setdefault(draft.key, draft).body_sha256 != draft.body_sha256:
+        if first.setdefault(draft.turn_key, draft).body_sha256 != draft.body_sha256:
             raise TurnConflictError(draft.turn.client_turn_id)
     return list(first.values())
 
 
-def _shares(drafts: Sequence[_Draft]) -> list[ConversationShare]:
-    together: dict[UUID, list[_Draft]] = {}
+def _shares(drafts: Sequence[_Draft]) -> list[tuple[ConversationShare, list[_Draft]]]:
+    together: dict[_Place, list[_Draft]] = {}
     for draft in drafts:
-        together.setdefault(draft.key.conversation_id, []).append(draft)
-    return [_share(conversation, together[conversation]) for conversation in sorted(together)]
+        together.setdefault(draft.place, []).append(draft)
+    ordered = sorted(together, key=lambda place: place.conversation_id)
+    return [(_share(place, together[place]), together[place]) for place in ordered]
 
 
-def _share(conversation: UUID, drafts: Sequence[_Draft]) -> ConversationShare:
-    first = drafts[0]
+def _share(place: _Place, drafts: Sequence[_Draft]) -> ConversationShare:
+    turn = drafts[0].turn
     return ConversationShare(
-        conversation_id=conversation,
-        scope_id=first.scope_id,
-        external_id=first.turn.conversation_id,
-        user_id=first.turn.user_id,
-        agent_id=first.turn.agent_id,
+        conversation_id=place.conversation_id,
+        scope_id=place.scope_id,
+        external_id=turn.conversation_id,
+        user_id=turn.user_id,
+        agent_id=turn.agent_id,
         turns=len(drafts),
         last_turn_at=max(draft.turn.occurred_at for draft in drafts),
     )
 
 
-def _rows(
-    drafts: Sequence[_Draft], shares: Sequence[ConversationShare], opened: dict[UUID, OpenedConversation]
-) -> list[TurnRow]:
-    next_seq = {share.conversation_id: opened[share.conversation_id].next_seq - share.turns for share in shares}
-    texts = {share.conversation_id: (str(share.conversation_id), str(share.scope_id)) for share in shares}
-    rows = []
-    for draft in drafts:
-        conversation = draft.key.conversation_id
-        rows.append(_row(draft, *texts[conversation], seq=next_seq[conversation]))
-        next_seq[conversation] += 1
-    return rows
-
-
-def _row(draft: _Draft, conversation_id: str, scope_id: str, *, seq: int) -> TurnRow:
-    turn = draft.turn
+def _row(draft: _Draft, seq: int) -> TurnRow:
+    turn, place = draft.turn, draft.place
     return {
-        "conversation_id": conversation_id,
+        "conversation_id": str(place.conversation_id),
         "seq": seq,
-        "turn_id": str(draft.turn_id),
-        "scope_id": scope_id,
+        "turn_id": draft.turn_key,
+        "scope_id": str(place.scope_id),
         "client_turn_id": turn.client_turn_id,
         "body_sha256": hex_bytes(draft.body_sha256),
         "role": turn.role,
@@ -250,13 +242,13 @@ def _row(draft: _Draft, conversation_id: str, scope_id: str, *, seq: int) -> Tur
     }
 
 
-def _receipt(key: TurnKey, external_id: str, recorded: RecordedTurn, *, duplicate: bool) -> Receipt:
+def _receipt(draft: _Draft, seq: int, position: int, *, duplicate: bool) -> Receipt:
     return Receipt(
-        client_turn_id=key.client_turn_id,
-        turn_id=recorded.turn_id,
-        conversation_id=external_id,
-        seq=recorded.seq,
-        position=recorded.position,
-        body_sha256=recorded.body_sha256,
+        client_turn_id=draft.turn.client_turn_id,
+        turn_id=draft.turn_id,
+        conversation_id=draft.turn.conversation_id,
+        seq=seq,
+        position=position,
+        body_sha256=draft.body_sha256,
         duplicate=duplicate,
     )

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, TypedDict
 from uuid import UUID
 
 from sqlalchemy import Connection, text
@@ -75,18 +75,14 @@ LOCK_CONVERSATIONS = text("""
 """)
 
 FIND_TURNS = text("""
-    select t.conversation_id, t.client_turn_id, t.turn_id, t.seq, cast(cast(t.position as text) as bigint),
-           t.body_sha256
-      from unnest(cast(:conversations as uuid[]), cast(:client_turn_ids as text[]))
-           as w(conversation_id, client_turn_id)
-      join memoryos.turn t on t.tenant_id = :tenant_id and t.conversation_id = w.conversation_id
-       and t.client_turn_id = w.client_turn_id
+    select cast(turn_id as text), seq, cast(cast(position as text) as bigint), body_sha256
+      from memoryos.turn where tenant_id = :tenant_id and turn_id = any(cast(:turn_ids as uuid[]))
 """)
 
 CLOSE_CONVERSATION = text("""
     update memoryos.conversation set closed_at = coalesce(closed_at, memoryos.now())
      where tenant_id = :tenant_id and conversation_id = :conversation_id
-    returning scope_id
+    returning conversation_id
 """)
 
 
@@ -101,13 +97,6 @@ class ConversationShare:
     agent_id: str
     turns: int
     last_turn_at: datetime
-
-
-class TurnKey(NamedTuple):
-    """What a client calls a turn: unique within a tenant."""
-
-    conversation_id: UUID
-    client_turn_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +131,6 @@ class TurnRow(TypedDict):
 class RecordedTurn:
     """What a receipt needs of a turn."""
 
-    turn_id: UUID
     seq: int
     position: int
     body_sha256: bytes
@@ -208,19 +196,13 @@ def lock_conversations(connection: Connection, tenant_id: UUID, conversation_ids
     connection.execute(LOCK_CONVERSATIONS, {"tenant_id": tenant_id, "conversations": list(conversation_ids)})
 
 
-def find_turns(connection: Connection, tenant_id: UUID, keys: Sequence[TurnKey]) -> dict[TurnKey, RecordedTurn]:
-    """Return those of the named turns that are recorded."""
-    values = {
-        "tenant_id": tenant_id,
-        "conversations": [key.conversation_id for key in keys],
-        "client_turn_ids": [key.client_turn_id for key in keys],
-    }
-    rows = connection.execute(FIND_TURNS, values).all()
-    return {TurnKey(row[0], row[1]): RecordedTurn(*row[2:]) for row in rows}
+def find_turns(connection: Connection, tenant_id: UUID, turn_ids: Sequence[str]) -> dict[str, RecordedTurn]:
+    """Return those of the turns that are recorded, by id as text."""
+    rows = connection.execute(FIND_TURNS, {"tenant_id": tenant_id, "turn_ids": list(turn_ids)}).all()
+    return {turn_id: RecordedTurn(*row) for turn_id, *row in rows}
 
 
-def mark_closed(connection: Connection, tenant_id: UUID, conversation_id: UUID) -> UUID | None:
-    """Mark a conversation closed (once) and return its scope, or None when there is no such conversation."""
+def mark_closed(connection: Connection, tenant_id: UUID, conversation_id: UUID) -> bool:
+    """Mark a conversation closed, once; False when there is no such conversation."""
     values = {"tenant_id": tenant_id, "conversation_id": conversation_id}
-    scope: UUID | None = connection.execute(CLOSE_CONVERSATION, values).scalar()
-    return scope
+    return connection.execute(CLOSE_CONVERSATION, values).first() is not None

@@ -12,8 +12,9 @@ from memoryos_pipeline.domain.errors import ErasedScopeError, NotFoundError, Tur
 from memoryos_pipeline.domain.ids import mint_id, scope_id
 from memoryos_pipeline.domain.policies import DEFAULT
 from memoryos_pipeline.domain.turn_body import parse_turn
-from memoryos_pipeline.domain.turns import NewTurn, Receipt
-from memoryos_pipeline.stages.record_turns import close_conversation, find_receipts, record_turns
+from memoryos_pipeline.domain.turns import ConversationName, NewTurn, Receipt
+from memoryos_pipeline.stages.find_receipts import find_receipts
+from memoryos_pipeline.stages.record_turns import close_conversation, record_turns
 from memoryos_pipeline.store.database import Database
 from memoryos_pipeline.store.erasure import subject_hash, subject_lock_key
 from memoryos_pipeline.store.tenants import create_tenant
@@ -174,8 +175,8 @@ class TestRepeat:
         """Whoever published by the queue reads the receipt of what arrived, and nothing of what did not."""
         first = _record(stack, _turn("a"))
 
-        names = [("maya", "companion", "c1", name) for name in ("a", "never sent")]
-        assert find_receipts(stack.app, stack.tenant_id, names) == first
+        name = ConversationName("maya", "companion", "c1")
+        assert find_receipts(stack.app, stack.tenant_id, name, ["a", "never sent"]) == first
 
 
 class TestConcurrency:

@@ -14,8 +14,9 @@ from memoryos_pipeline.api.schemas import CONVERSATION, RECEIPT_QUERY, RECEIPTS,
 from memoryos_pipeline.domain.ids import scope_id
 from memoryos_pipeline.domain.turn_body import parse_conversation_name, parse_receipt_query, parse_turns
 from memoryos_pipeline.domain.turns import Receipt
+from memoryos_pipeline.stages.find_receipts import find_receipts
 from memoryos_pipeline.stages.parts import Parts
-from memoryos_pipeline.stages.record_turns import close_conversation, find_receipts, record_turns
+from memoryos_pipeline.stages.record_turns import close_conversation, record_turns
 from memoryos_pipeline.store.tenants import Caller
 
 router = APIRouter(prefix="/v1", tags=["ingest"])
@@ -68,8 +69,7 @@ def _record(parts: Parts, tenant_id: UUID, body: bytes) -> Response:
 
 def _find(parts: Parts, tenant_id: UUID, body: bytes) -> Response:
     name, client_turn_ids = parse_receipt_query(load_json(body))
-    turns = [(name.user_id, name.agent_id, name.conversation_id, turn) for turn in client_turn_ids]
-    return _receipts_response(find_receipts(parts.database, tenant_id, turns), status=200)
+    return _receipts_response(find_receipts(parts.database, tenant_id, name, client_turn_ids), status=200)
 
 
 def _close(parts: Parts, tenant_id: UUID, body: bytes) -> Response:
