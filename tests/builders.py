@@ -10,14 +10,19 @@ from sqlalchemy import event, text
 from memoryos_pipeline.domain.ids import conversation_id, scope_id
 from memoryos_pipeline.domain.policies import DEFAULT, Policy
 from memoryos_pipeline.domain.turns import NewTurn, TurnKind
-from memoryos_pipeline.domain.work import Lease, WorkKind
+from memoryos_pipeline.domain.work import Lease, Owed, WorkKind
 from memoryos_pipeline.stages.record_turns import record_turns
 from memoryos_pipeline.store.clock import freeze_clock
 from memoryos_pipeline.store.database import Database
+from memoryos_pipeline.store.ledger import owe
 from tests.conftest import Stack
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 READY = text("select work_id from memoryos.work where cast(:kind as text) is null or kind = :kind")
+
+CLOSE = text("""
+    update memoryos.conversation set closed_at = memoryos.now() where conversation_id = :conversation_id
+""")
 
 
 class RecordOptions(TypedDict, total=False):
@@ -66,6 +71,14 @@ def record(stack: Stack, *contents: str, **options: Unpack[RecordOptions]) -> UU
     ]
     record_turns(stack.app, stack.tenant_id, turns, policy=options.get("policy", DEFAULT), max_attempts=5)
     return conversation_id(scope_id(stack.tenant_id, user_id, "companion"), conversation)
+
+
+def close(stack: Stack, conversation: UUID, user_id: str = "maya") -> None:
+    """Close a conversation, so that it is owed to be sealed whole."""
+    with stack.app.transaction(stack.tenant_id) as connection:
+        connection.execute(CLOSE, {"conversation_id": conversation})
+        owed = Owed(WorkKind.ADVANCE, str(conversation), scope_id(stack.tenant_id, user_id, "companion"))
+        owe(connection, stack.tenant_id, [owed])
 
 
 def numbered(count: int, *, first: int = 1) -> list[str]:

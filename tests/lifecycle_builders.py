@@ -16,10 +16,9 @@ from memoryos_pipeline.stages.advance import advance
 from memoryos_pipeline.stages.assign_segments import assign_segments
 from memoryos_pipeline.stages.embed import embed
 from memoryos_pipeline.stages.parts import Parts
-from memoryos_pipeline.stages.record_turns import close_conversation
 from memoryos_pipeline.stages.summarize_page import summarize_page
 from memoryos_pipeline.store.ledger import owe
-from tests.builders import RecordOptions, claim_due, create_scope, record
+from tests.builders import RecordOptions, claim_due, close, create_scope, record
 from tests.conftest import Stack
 from tests.doubles import HashtagModel
 
@@ -44,9 +43,7 @@ class Walk:
     def seal(self, *contents: str, **options: Unpack[RecordOptions]) -> list[UUID]:
         """Record a conversation, close it and seal it; return its pages in order."""
         conversation = record(self.stack, *contents, **options)
-        scope = create_scope(self.stack, options.get("user_id", "maya"))
-        name = options.get("conversation", "c1")
-        close_conversation(self.stack.app, self.stack.tenant_id, scope_id=scope, conversation_id=name, max_attempts=5)
+        close(self.stack, conversation, options.get("user_id", "maya"))
         self.run(advance, WorkKind.ADVANCE)
         with self.stack.app.transaction(self.stack.tenant_id) as connection:
             query = text("select first_seq from memoryos.page where conversation_id = :id order by first_seq")

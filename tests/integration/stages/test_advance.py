@@ -13,9 +13,8 @@ from memoryos_pipeline.models.hashing import HashingEmbedder
 from memoryos_pipeline.stages import advance as advance_module
 from memoryos_pipeline.stages.advance import advance
 from memoryos_pipeline.stages.parts import Parts
-from memoryos_pipeline.stages.record_turns import close_conversation
 from memoryos_pipeline.store.ledger import owe
-from tests.builders import START, claim_due, create_scope, numbered, record, rows, set_clock
+from tests.builders import START, claim_due, close, create_scope, numbered, record, rows, set_clock
 from tests.conftest import Stack
 from tests.doubles import HashtagModel
 
@@ -79,11 +78,9 @@ class TestAdvance:
 
     def test_closing_twice_seals_once(self, stack: Stack) -> None:
         """An explicit end seals the short rest; a second end changes nothing."""
-        record(stack, *numbered(3))
+        conversation = record(stack, *numbered(3))
         for _ in range(2):
-            close_conversation(
-                stack.app, stack.tenant_id, scope_id=create_scope(stack), conversation_id="c1", max_attempts=5
-            )
+            close(stack, conversation)
             advance(_parts(stack), _claim(stack))
 
         assert rows(stack, PAGES) == [(1, 3)]

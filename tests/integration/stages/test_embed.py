@@ -1,6 +1,8 @@
 """Indexing turns, summaries and knowledge on a real Postgres."""
 
+import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID
 
 import pytest
@@ -14,11 +16,11 @@ from memoryos_pipeline.models.protocols import Embedded
 from memoryos_pipeline.stages.advance import advance
 from memoryos_pipeline.stages.embed import embed
 from memoryos_pipeline.stages.parts import Parts
-from memoryos_pipeline.stages.record_turns import close_conversation
 from memoryos_pipeline.store.ledger import owe
+from memoryos_pipeline.store.pages import find_page, lock_conversation, mark_indexed
 from memoryos_pipeline.store.postings import find_postings
 from memoryos_pipeline.store.vectors import ensure_space, nearest
-from tests.builders import claim_due, count_statements, create_scope, numbered, record, rows
+from tests.builders import claim_due, close, count_statements, create_scope, numbered, record, rows
 from tests.conftest import Stack
 from tests.doubles import HashtagModel
 
@@ -228,6 +230,22 @@ class TestConcurrency:
 
         assert rows(stack, OWNERS) == []
 
+    def test_pages_indexed_at_once_leave_no_hole(self, stack: Stack) -> None:
+        """The first page is saved while the second is not committed yet: the prefix still reaches the second."""
+        pages = _sealed(stack, 18)
+        lease = _claim_embed(stack, f"turns:{pages[0]}")
+        with ThreadPoolExecutor(1) as pool:
+            with stack.app.transaction(stack.tenant_id) as connection:
+                second = find_page(connection, stack.tenant_id, pages[1])
+                assert second is not None
+                lock_conversation(connection, stack.tenant_id, second.conversation_id)
+                mark_indexed(connection, stack.tenant_id, second)
+                first = pool.submit(embed, _parts(stack), lease)
+                _wait_for_a_waiter(stack)
+            first.result(timeout=30)
+
+        assert rows(stack, INDEXED) == [(10,)]
+
     def test_no_connection_is_held_while_embedding(self, stack: Stack) -> None:
         """While the embedder works, the pool has every connection back."""
         (page,) = _sealed(stack, 13)
@@ -245,11 +263,19 @@ class TestConcurrency:
         assert _statements_of_embedding(stack, 5, "long") == _statements_of_embedding(stack, 1, "short")
 
 
+def _wait_for_a_waiter(stack: Stack) -> None:
+    """Return once some transaction waits for a lock."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        with stack.owner.across_tenants() as connection:
+            if connection.execute(text("select 1 from pg_locks where not granted")).first():
+                return
+    message = "nobody waits for a lock"
+    raise TimeoutError(message)
+
+
 def _statements_of_embedding(stack: Stack, turns: int, conversation: str) -> int:
-    record(stack, *numbered(turns), conversation=conversation)
-    close_conversation(
-        stack.app, stack.tenant_id, scope_id=create_scope(stack), conversation_id=conversation, max_attempts=5
-    )
+    close(stack, record(stack, *numbered(turns), conversation=conversation))
     advance(_parts(stack), claim_due(stack, WorkKind.ADVANCE)[0])
     (lease,) = claim_due(stack, WorkKind.EMBED)
     return count_statements(stack.app, lambda: embed(_parts(stack), lease))
