@@ -194,6 +194,19 @@ class TestTurns:
         )
         assert left == [("*I am allergic to penicillin",), ("- hm, so many bees",)]
 
+    def test_a_turn_leaves_with_its_knowledge(self, cold: Cold, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A sweep that dies after its first batch has not left the text of that batch searchable as a turn."""
+        _learn(cold, "I play the cello")
+        cold.at(FADED)
+
+        def die(*_: object, **__: object) -> list[UUID]:
+            raise ConnectionError
+
+        monkeypatch.setattr(forget_stage, "purge_due", die)
+        with pytest.raises(ConnectionError):
+            _sweep(cold)
+        assert _index(cold) == {table: [] for table in INDEX_TABLES}
+
     def test_embedding_the_page_again_does_not_bring_a_turn_back(self, cold: Cold) -> None:
         """Forgotten text stays out of the index when its page is embedded anew."""
         _learn(cold, "I play the cello")
@@ -331,3 +344,14 @@ class TestRestore:
         _learn(cold, "I play the cello", day=FADED, conversation="two")
         restore_knowledge(cold.parts, cold.tenant_id, old)
         assert cold.live() == ["I play the cello"]
+
+    def test_the_same_statement_imported_from_earlier_yields(self, cold: Cold) -> None:
+        """Forgotten, an older session says the same, restored: the row said last is live, the other is history."""
+        _learn(cold, "I play the cello", day=5)
+        old = _knowledge_id(cold, "I play the cello")
+        cold.at(FADED + 5)
+        _sweep(cold)
+        _learn(cold, "I play the cello", day=0, conversation="import")
+        restore_knowledge(cold.parts, cold.tenant_id, old)
+        live = cold.rows("select knowledge_id from memoryos.knowledge where status = 'active'")
+        assert live == [(old,)]

@@ -52,6 +52,15 @@ class TestMerge:
         assert cold.live() == ["Maya: the residence is Osaka"]
         assert len(cold.rows(HISTORY)) == 2
 
+    def test_the_model_is_shown_what_the_page_said_before(self, cold: Cold) -> None:
+        """The second statement of a page is held against the first under the id it is stored under."""
+        cold.page("residence=Fukuoka", "residence=Osaka")
+        cold.work()
+        [(candidates, neighbours)] = cold.model.resolved
+        assert [one.content for one in candidates] == ["Maya: the residence is Osaka"]
+        first = cold.rows("select knowledge_id from memoryos.knowledge where version = 1")
+        assert [(near.knowledge_id,) for near in neighbours[0]] == first
+
     def test_an_old_import_does_not_win(self, cold: Cold) -> None:
         """A session of two years ago that arrives today is stored as what was true then."""
         cold.page("residence=Osaka", day=0)
