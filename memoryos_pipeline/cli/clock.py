@@ -2,23 +2,27 @@
 
 import json
 from datetime import datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from sqlalchemy.exc import SQLAlchemyError
 
 from memoryos_pipeline.cli.connection import NotConnectedError, find_connection
 from memoryos_pipeline.cli.output import end_with
 from memoryos_pipeline.settings import load_settings
-from memoryos_pipeline.store.clock import freeze_clock, read_frozen
-from memoryos_pipeline.store.database import Database
+
+if TYPE_CHECKING:
+    from memoryos_pipeline.store.database import Database
+
+# What opens a database is imported where it is opened: other commands start without it.
 
 
 class ForwardClock:
     """Recorded time, held by the owner; a simulation that is taken up again never moves it back."""
 
-    def __init__(self, owner: Database) -> None:
+    def __init__(self, owner: "Database") -> None:
+        from memoryos_pipeline.store.clock import read_frozen  # noqa: PLC0415
+
         self._owner = owner
         with owner.across_tenants() as connection:
             self.held_at = read_frozen(connection)
@@ -32,6 +36,8 @@ class ForwardClock:
         self._set(None)
 
     def _set(self, moment: datetime | None) -> None:
+        from memoryos_pipeline.store.clock import freeze_clock  # noqa: PLC0415
+
         with self._owner.across_tenants() as connection:
             freeze_clock(connection, moment)
         self.held_at = moment
@@ -42,6 +48,8 @@ def clock(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line.")] = False,
 ) -> None:
     """Say whether recorded time runs or is held by `ingest --as-lived`, and let it run again."""
+    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415
+
     console = Console(stderr=True)
     try:
         held_at = _clock(release=release)
@@ -56,6 +64,8 @@ def clock(
 
 
 def _clock(*, release: bool) -> datetime | None:
+    from memoryos_pipeline.store.database import Database  # noqa: PLC0415
+
     owner = Database(find_connection(load_settings()).owner_url, pool_size=1, application_name="memoryos-owner")
     try:
         held = ForwardClock(owner)

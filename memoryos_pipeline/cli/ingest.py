@@ -1,12 +1,7 @@
 """`memoryos ingest`: a file of turns goes in, over HTTP or the queue, at once or as it was lived."""
 
 import json
-import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,25 +9,12 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
-from sqlalchemy.exc import SQLAlchemyError
 
-from memoryos_pipeline.cli.as_lived import Levers, publish_as_lived
-from memoryos_pipeline.cli.clock import ForwardClock
-from memoryos_pipeline.cli.connection import NotConnectedError, Reach, find_connection
+from memoryos_pipeline.cli.connection import NotConnectedError, find_connection
 from memoryos_pipeline.cli.output import end_with
 from memoryos_pipeline.cli.readers import UnreadableFileError, read_turns
-from memoryos_pipeline.cli.ways_in import OverHttp, ThroughQueue, TurnBody, WayIn, unrecorded
-from memoryos_pipeline.client.errors import MemoryClientError
-from memoryos_pipeline.client.http import MemoryClient
-from memoryos_pipeline.client.outbox import SQLiteOutbox
-from memoryos_pipeline.client.publisher import TurnPublisher
-from memoryos_pipeline.settings import Settings, load_settings
-from memoryos_pipeline.store.database import Database
-from memoryos_pipeline.store.sweeps import owe_due
-
-DRAIN_SECONDS = 900.0
+from memoryos_pipeline.settings import load_settings
 
 
 class Through(StrEnum):
@@ -40,16 +22,6 @@ class Through(StrEnum):
 
     HTTP = "http"
     QUEUE = "queue"
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What was asked for on the command line."""
-
-    turns: list[TurnBody]
-    through: Through
-    batch: int
-    as_lived: bool
 
 
 def ingest(
@@ -61,12 +33,17 @@ def ingest(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line instead of a table.")] = False,
 ) -> None:
     """Record a file of turns. Running it again adds nothing: turns that are there are counted as such."""
+    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 - other commands start without
+
+    from memoryos_pipeline.cli.ingesting import Request, run_ingest  # noqa: PLC0415
+    from memoryos_pipeline.client.errors import MemoryClientError  # noqa: PLC0415
+
     console = Console(stderr=True)
     started = time.monotonic()
     try:
         turns = read_turns(file, _zone(timezone))
         settings = load_settings()
-        request = Request(turns, through, batch, as_lived)
+        request = Request(turns, through is Through.QUEUE, batch, as_lived)
         outcome = run_ingest(request, find_connection(settings), settings, console=console)
     except (UnreadableFileError, NotConnectedError, MemoryClientError) as error:
         end_with(console, str(error))
@@ -76,71 +53,6 @@ def ingest(
     _show(outcome, as_json=as_json)
     if outcome["refused"]:
         raise typer.Exit(1)
-
-
-def run_ingest(request: Request, reach: Reach, settings: Settings, *, console: Console) -> dict[str, Any]:
-    """Publish the turns of a request and return what became of them, by count."""
-    with ExitStack() as stack:
-        client = stack.enter_context(MemoryClient(reach.api_url, reach.api_key))
-        advanced = stack.enter_context(_progress_bar(console, total=len(request.turns)))
-        way = _way_in(stack, request, client, reach=reach, prefix=settings.broker_key_prefix, advanced=advanced)
-        held = _live(stack, request, client, way=way, reach=reach) if request.as_lived else None
-        if not request.as_lived:
-            way.add_turns(request.turns)
-    return {
-        "turns": len(request.turns),
-        "recorded": way.count.recorded,
-        "already_there": len(request.turns) - way.count.recorded - len(way.count.refused),
-        "refused": [
-            {"conversation": list(each.conversation), "client_turn_id": each.client_turn_id, "code": each.code}
-            for each in way.count.refused
-        ],
-        "clock_held_at": held.isoformat() if held else None,
-    }
-
-
-def _way_in(
-    stack: ExitStack,
-    request: Request,
-    client: MemoryClient,
-    *,
-    reach: Reach,
-    prefix: str,
-    advanced: Callable[[int], object],
-) -> WayIn:
-    if request.through is Through.HTTP:
-        return OverHttp(client, batch=request.batch, advanced=advanced)
-    # The file itself is what a next run starts from, so this outbox need not outlive the command.
-    directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="memoryos-outbox-"))
-    outbox = SQLiteOutbox(Path(directory) / "outbox.sqlite")
-    stack.callback(outbox.close)
-    publisher = TurnPublisher(reach.broker_url, reach.api_url, reach.api_key, outbox, broker_key_prefix=prefix)
-    stack.callback(publisher.close)
-    return ThroughQueue(client, publisher, advanced=advanced)
-
-
-def _live(stack: ExitStack, request: Request, client: MemoryClient, *, way: WayIn, reach: Reach) -> datetime | None:
-    """Publish what is new as lived, and leave the clock held at the end; return where."""
-    owner = _database(stack, reach.owner_url, "memoryos-owner")
-    ledger = _database(stack, reach.ledger_url, "memoryos-ledger")
-    clock = ForwardClock(owner)
-    levers = Levers(clock=clock.hold, sweep=lambda: owe_due(ledger), wait=lambda: client.wait(DRAIN_SECONDS))
-    publish_as_lived(way, unrecorded(client, request.turns), levers=levers)
-    return clock.held_at
-
-
-def _database(stack: ExitStack, url: str, name: str) -> Database:
-    database = Database(url, pool_size=1, application_name=name)
-    stack.callback(database.dispose)
-    return database
-
-
-@contextmanager
-def _progress_bar(console: Console, *, total: int) -> Iterator[Callable[[int], object]]:
-    columns = (TextColumn("turns"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task: TaskID = progress.add_task("turns", total=total)
-        yield lambda count: progress.advance(task, count)
 
 
 def _zone(name: str) -> ZoneInfo:

@@ -16,6 +16,7 @@ from memoryos_pipeline.cli.ingest import ingest
 from memoryos_pipeline.cli.readers import read_turns
 from memoryos_pipeline.embedded.valkey import EmbeddedValkey
 from memoryos_pipeline.readmodels.dump import canonical_dump
+from memoryos_pipeline.settings import QUEUES
 from tests.conftest import Stack
 from tests.locomo import write_locomo
 from tests.processes import System, running_system
@@ -101,6 +102,24 @@ class TestIngest:
 
         assert "recorded" in result.stdout
         assert "36" in result.stdout
+
+
+class TestIngestAsLived:
+    @pytest.mark.slow
+    def test_recorded_time_is_lived_and_held(self, system: System, tmp_path: Path) -> None:
+        """Turns are recorded on their own days, idle tails are sealed by the weekly sweep, and a second run stays."""
+        path = write_locomo(tmp_path / "locomo.json", samples=1, sessions=2, turns=6)
+        with system.worker(",".join(QUEUES)), system.process("relay"):
+            first = _ingest(path, "--as-lived")
+            second = _ingest(path, "--as-lived")
+
+        assert (first["recorded"], second["recorded"], second["already_there"]) == (12, 0, 12)
+        assert first["clock_held_at"] == second["clock_held_at"] == "2023-05-03T14:03:30+00:00"
+        with system.stack.app.transaction(system.stack.tenant_id) as connection:
+            days = text("select distinct recorded_at::date::text from memoryos.turn order by 1")
+            sealed = text("select min(sealed_at)::date::text from memoryos.page")
+            assert list(connection.execute(days).scalars()) == ["2023-01-02", "2023-05-03"]
+            assert connection.execute(sealed).scalar() == "2023-01-09"
 
 
 class TestRefuse:
