@@ -132,9 +132,9 @@ def _decide(candidate: Candidate, near: Sequence[Neighbour]) -> Verdict:
 class Cold:
     """The cold half of a pipeline over one stack: pages go in, work is done when it is told to be."""
 
-    def __init__(self, stack: Stack, *, policy: Policy = DEFAULT, tenant_id: UUID | None = None) -> None:
+    def __init__(self, stack: Stack, *, policy: Policy = DEFAULT) -> None:
         self.stack = stack
-        self.tenant_id = tenant_id or stack.tenant_id
+        self.tenant_id = stack.tenant_id
         self.model = ScriptedModel()
         self.parts = Parts(stack.app, HashingEmbedder(), self.model, policy)
 

@@ -1,5 +1,6 @@
 """Forgetting takes what has faded out of every search, gives it back on request, and stops when it is too much."""
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -12,6 +13,7 @@ from memoryos_pipeline.stages import forget as forget_stage
 from memoryos_pipeline.stages.embed import embed
 from memoryos_pipeline.stages.forget import forget, preview_forgetting
 from memoryos_pipeline.stages.restore import restore_knowledge
+from memoryos_pipeline.store.tenants import create_tenant
 from tests.conftest import Stack
 from tests.integration.stages.cold import Cold
 
@@ -145,6 +147,23 @@ class TestForget:
         assert statuses == [("ken", "active"), ("maya", "forgotten")]
         with pytest.raises(NotFoundError):
             restore_knowledge(cold.parts, mint_id(), _any_forgotten(cold))
+
+    def test_another_tenant_keeps_what_one_forgets(self, cold: Cold) -> None:
+        """The same user, agent and statement in another tenant: no row and no index entry of it changes."""
+        other_tenant = mint_id()
+        create_tenant(cold.stack.owner, other_tenant, "other")
+        other = Cold(replace(cold.stack, tenant_id=other_tenant))
+        for each in (cold, other):
+            _learn(each, "residence=Fukuoka", day=0)
+            _learn(each, "residence=Osaka", day=1)
+        before, indexed = other.dump(), _index(other)
+        assert len(before["knowledge"]) == 2
+        cold.at(FADED)
+        _sweep(cold)
+        cold.at(GRACE_OVER)
+        _sweep(cold)
+        assert _statuses(cold) == []
+        assert (other.dump(), _index(other)) == (before, indexed)
 
     def test_a_late_worker_forgets_nothing(self, cold: Cold) -> None:
         """A sweep whose lease was lost is rolled back."""
