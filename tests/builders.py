@@ -1,5 +1,6 @@
 """Small builders of rows, for tests that need a past."""
 
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypedDict, Unpack
@@ -116,3 +117,14 @@ def count_statements(database: Database, action: Callable[[], object]) -> int:
     action()
     event.remove(database.engine, "before_cursor_execute", note)
     return len(statements)
+
+
+def wait_for_a_waiter(stack: Stack) -> None:
+    """Return once some transaction waits for a lock."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        with stack.owner.across_tenants() as connection:
+            if connection.execute(text("select 1 from pg_locks where not granted")).first():
+                return
+    message = "nobody waits for a lock"
+    raise TimeoutError(message)

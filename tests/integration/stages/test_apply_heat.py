@@ -19,8 +19,9 @@ from memoryos_pipeline.stages import apply_heat as heat_module
 from memoryos_pipeline.stages.apply_heat import apply_heat
 from memoryos_pipeline.stages.assign_segments import assign_segments
 from memoryos_pipeline.stages.embed import embed
+from memoryos_pipeline.store.segments import lock_scope
 from memoryos_pipeline.store.sweeps import owe_due
-from tests.builders import START, claim_due, count_statements, create_scope, rows, set_clock
+from tests.builders import START, claim_due, count_statements, create_scope, rows, set_clock, wait_for_a_waiter
 from tests.conftest import Stack
 from tests.lifecycle_builders import Walk, about
 
@@ -372,6 +373,23 @@ class TestConcurrency:
 
         assert ordinals == [(n,) for n in range(1, 8)]
         assert rows(stack, "select extract_ordinal from memoryos.scope") == [(7,)]
+
+    def test_a_segment_changed_meanwhile_is_read_again(self, stack: Stack, walk: Walk) -> None:
+        """Heat waits for whoever has the scope and counts its visit on what that one left, not on what was."""
+        (page,) = walk.warm(*about("tennis"))
+        _access(stack, "page", [page], START + DAY)
+        set_clock(stack, START + DAY)
+        owe_due(stack.ledger_database, name="heat")
+        (lease,) = claim_due(stack, WorkKind.HEAT)
+        with ThreadPoolExecutor(1) as pool:
+            with stack.app.transaction(stack.tenant_id) as connection:
+                lock_scope(connection, stack.tenant_id, create_scope(stack))
+                connection.execute(text("update memoryos.segment set l_interaction = 2"))
+                heating = pool.submit(apply_heat, walk.parts, lease)
+                wait_for_a_waiter(stack)
+            heating.result(timeout=30)
+
+        assert rows(stack, SEGMENT) == [(1, 2, 4.0)]
 
     def test_every_life_follows_the_table(self, stack: Stack, walk: Walk) -> None:
         """The events of every page, replayed, are legal and end in the state its columns speak of."""

@@ -1,6 +1,5 @@
 """Indexing turns, summaries and knowledge on a real Postgres."""
 
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID
@@ -20,7 +19,7 @@ from memoryos_pipeline.store.ledger import owe
 from memoryos_pipeline.store.pages import find_page, lock_conversation, mark_indexed
 from memoryos_pipeline.store.postings import find_postings
 from memoryos_pipeline.store.vectors import ensure_space, nearest
-from tests.builders import claim_due, close, count_statements, create_scope, numbered, record, rows
+from tests.builders import claim_due, close, count_statements, create_scope, numbered, record, rows, wait_for_a_waiter
 from tests.conftest import Stack
 from tests.doubles import HashtagModel
 
@@ -241,7 +240,7 @@ class TestConcurrency:
                 lock_conversation(connection, stack.tenant_id, second.conversation_id)
                 mark_indexed(connection, stack.tenant_id, second)
                 first = pool.submit(embed, _parts(stack), lease)
-                _wait_for_a_waiter(stack)
+                wait_for_a_waiter(stack)
             first.result(timeout=30)
 
         assert rows(stack, INDEXED) == [(10,)]
@@ -261,17 +260,6 @@ class TestConcurrency:
         _statements_of_embedding(stack, 1, "warm-up")
 
         assert _statements_of_embedding(stack, 5, "long") == _statements_of_embedding(stack, 1, "short")
-
-
-def _wait_for_a_waiter(stack: Stack) -> None:
-    """Return once some transaction waits for a lock."""
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        with stack.owner.across_tenants() as connection:
-            if connection.execute(text("select 1 from pg_locks where not granted")).first():
-                return
-    message = "nobody waits for a lock"
-    raise TimeoutError(message)
 
 
 def _statements_of_embedding(stack: Stack, turns: int, conversation: str) -> int:
