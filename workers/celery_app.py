@@ -6,7 +6,7 @@ Postgres decides what is owed and whether it was done; a message is a doorbell t
 import logging
 
 from celery import Celery
-from celery.signals import setup_logging, worker_process_init
+from celery.signals import setup_logging, worker_process_init, worker_shutting_down
 from kombu import Queue
 
 from memoryos_pipeline.observability import configure_logging
@@ -58,7 +58,6 @@ def build_app(settings: Settings) -> Celery:
         worker_enable_prefetch_count_reduction=True,
         worker_hijack_root_logger=False,
         worker_max_tasks_per_child=1000,
-        worker_soft_shutdown_timeout=25,
         worker_send_task_events=True,
         task_send_sent_event=True,
         broker_connection_retry_on_startup=True,
@@ -81,6 +80,17 @@ def _fresh_process(**_: object) -> None:
     from workers.runtime import forget_runtime  # noqa: PLC0415 - only in the child, after the fork
 
     forget_runtime()
+
+
+@worker_shutting_down.connect  # type: ignore[untyped-decorator]
+def _begin_nothing_new(**_: object) -> None:
+    """Let a running stage end and hand the other rows of its message back.
+
+    Celery's soft shutdown is not used: it sleeps its whole timeout as soon as one task is running.
+    """
+    from workers.envelope import stopping  # noqa: PLC0415 - the envelope imports this module's application
+
+    stopping.set()
 
 
 app = build_app(load_settings())

@@ -1,6 +1,7 @@
 """The one envelope around every stage: claim, run, and say what became of it. Stages know nothing of it."""
 
 import random
+import threading
 from collections.abc import Sequence
 
 import structlog
@@ -14,6 +15,9 @@ from workers.runtime import Runtime, get_runtime
 
 log = structlog.get_logger("workers.envelope")
 MAX_IDS = 100
+
+stopping = threading.Event()
+"""Set when this process was asked to stop: no further row is begun."""
 
 
 class WorkTask(Task):  # type: ignore[misc]
@@ -31,7 +35,7 @@ def deliver(work_ids: object) -> None:
     runtime.keeper.take(leases)
     try:
         for lease in leases:
-            if runtime.keeper.holds(lease):
+            if runtime.keeper.holds(lease) and not stopping.is_set():
                 run_lease(runtime, lease)
     finally:
         _hand_back(runtime, leases)

@@ -8,6 +8,7 @@ from memoryos_pipeline.cli import key
 from memoryos_pipeline.cli.ask import context, search
 from memoryos_pipeline.cli.bench import bench
 from memoryos_pipeline.cli.chat import chat
+from memoryos_pipeline.cli.clock import clock
 from memoryos_pipeline.cli.demo import demo
 from memoryos_pipeline.cli.doctor import doctor
 from memoryos_pipeline.cli.ingest import ingest
@@ -21,7 +22,7 @@ app = typer.Typer(
     name="memoryos", help="Long-term memory for LLM agents, as a pipeline you can audit.", no_args_is_help=True
 )
 COMMANDS = (
-    up, demo, status, ingest, search, context, chat, show, doctor,
+    up, demo, status, ingest, search, context, chat, show, doctor, clock,
     migrate, api, worker, relay, beat,
 )  # fmt: skip
 for command in COMMANDS:

@@ -39,7 +39,6 @@ def worker(
     concurrency: Annotated[int, typer.Option(help="Tasks at once.")] = 2,
 ) -> None:
     """Serve some queues until SIGTERM: running work is finished, the rest is handed back."""
-    os.environ.setdefault("REMAP_SIGTERM", "SIGQUIT")
     from workers.celery_app import WORKER_ARGUMENTS, app  # noqa: PLC0415
 
     name = f"{queues.replace(',', '-')[:60]}.{os.getpid()}@{socket.gethostname()}"

@@ -1,6 +1,7 @@
 """The envelope claims, runs and records what became of each row, whatever a stage does."""
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -113,6 +114,15 @@ class TestDeliver:
 
         assert _rows(stack) == [("ready", 0, 0, None)]
 
+    def test_a_worker_that_was_asked_to_stop_begins_nothing(
+        self, stack: Stack, process: Runtime, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A graceful stop frees rows at once and burns no attempt."""
+        monkeypatch.setattr(envelope, "stopping", _set_event())
+        envelope.deliver(_owe(stack, WorkKind.EMBED))
+
+        assert _rows(stack) == [("ready", 0, 0, None)]
+
     def test_an_interrupted_worker_hands_back_what_it_has_not_begun(
         self, stack: Stack, process: Runtime, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -123,6 +133,12 @@ class TestDeliver:
             envelope.deliver(ids)
 
         assert _rows(stack)[1] == ("ready", 0, 0, None)
+
+
+def _set_event() -> threading.Event:
+    event = threading.Event()
+    event.set()
+    return event
 
 
 def _raise_base() -> Stage:
