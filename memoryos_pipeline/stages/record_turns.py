@@ -34,8 +34,9 @@ from memoryos_pipeline.store.turns import (
 
 MAX_TRIES = 5
 ZERO, MINUTE = timedelta(), timedelta(minutes=1)
-RETRYABLE = frozenset({"40001", "40P01", "23503"})
-"""Serialization failure, deadlock, and a scope that was erased between two of our statements."""
+RETRYABLE = frozenset({"40001", "40P01", "23503", "23505"})
+"""Serialization failure, deadlock, a scope erased between two of our statements, and a conversation that two
+requests created at once: an upsert waits on one unique key only, the other one raises."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

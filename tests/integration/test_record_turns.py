@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -190,6 +191,20 @@ class TestConcurrency:
         assert {(receipt.seq, receipt.position) for receipt in receipts} == {(1, receipts[0].position)}
         assert sum(not receipt.duplicate for receipt in receipts) == 1
         assert _rows(stack, "select count(*) from memoryos.turn") == [(1,)]
+
+    def test_many_requests_may_create_a_conversation_at_once(self, stack: Stack) -> None:
+        """Whoever comes first creates it; the others add to it, in twenty conversations in a row."""
+        database = Database(stack.url("app"), pool_size=12)
+        for number in range(20):
+            begin = Barrier(12)
+
+            def write(thread: int, name: str = f"new-{number}", begin: Barrier = begin) -> int:
+                begin.wait()
+                return _record(stack, _turn(f"t{thread}", conversation_id=name), database=database)[0].seq
+
+            with ThreadPoolExecutor(12) as pool:
+                assert sorted(pool.map(write, range(12))) == list(range(1, 13))
+        database.dispose()
 
     def test_numbers_have_no_gap_under_threads_and_failures(self, stack: Stack) -> None:
         """Eight threads write two shared conversations in opposite orders, with repeats and conflicts mixed in."""
