@@ -15,6 +15,7 @@ help: ## Say what each verb does
 
 .PHONY: setup
 setup: $(VENV)/.installed ## Make .venv with the memoryos command (quick when it is up to date)
+	@:
 
 .PHONY: demo
 demo: setup ## Watch conversations become memory, and ask it questions; leaves nothing behind
