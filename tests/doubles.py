@@ -20,8 +20,7 @@ class HashtagModel:
         tags = _tags(page.turns)
         summary = " ".join(turn.content for turn in page.turns)
         continues = bool(set(tags) & set(_tags(page.previous_turns)))
-        before = f"{page.previous_meta_summary} " if continues and page.previous_meta_summary else ""
-        return PageSummary(summary, tags, tags[:2], continues, f"{before}{len(page.turns)}", self.name)
+        return PageSummary(summary, tags, tags[:2], continues, self.name)
 
     def distill(self, page: PageText, *, journal: Journal) -> Distillate:
         """Find nothing, on purpose."""

@@ -14,7 +14,6 @@ class PageText:
     page_id: UUID
     turns: tuple[Turn, ...]
     previous_turns: tuple[Turn, ...] = ()
-    previous_meta_summary: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +26,6 @@ class PageSummary:
     """At most two."""
     continues: bool
     """Whether the page goes on with what the previous page was about."""
-    meta_summary: str
-    """Running summary of the chain of pages this one continues."""
     model: str
     """Model and prompt version that wrote it."""
 

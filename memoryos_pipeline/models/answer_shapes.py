@@ -22,7 +22,6 @@ class SummaryAnswer(Shape):
     keywords: list[Word] = Field(max_length=8)
     topics: list[Word] = Field(max_length=2)
     continues: bool
-    meta_summary: Text
 
 
 class Entity(Shape):

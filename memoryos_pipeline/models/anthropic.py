@@ -55,13 +55,12 @@ class AnthropicModel:
         """Summarize a page in its own language; a page without words is answered without a call."""
         turns = _said(page.turns)
         if not turns:
-            return PageSummary("", (), (), continues=False, meta_summary="", model=self.name)
+            return PageSummary("", (), (), continues=False, model=self.name)
 
         def data(room: int) -> dict[str, Any]:
             return {
                 "page": turn_data(turns, max_characters=room),
                 "page_before": turn_data(_said(page.previous_turns), max_characters=room // 4),
-                "meta_summary_before": page.previous_meta_summary,
             }
 
         return self._with_room("summarize", data, lambda answer, _: self._summary(answer, page), journal)
@@ -109,7 +108,6 @@ class AnthropicModel:
             keywords=tuple(said.keywords),
             topics=tuple(said.topics),
             continues=said.continues and bool(page.previous_turns),
-            meta_summary=said.meta_summary,
             model=self.name,
         )
 

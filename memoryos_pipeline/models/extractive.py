@@ -24,13 +24,11 @@ class ExtractiveModel:
         turns = extractive_summary.said_turns(page.turns)
         summary = extractive_summary.show(extractive_summary.choose_lines(turns, self._embedder))
         keywords = extractive_summary.find_keywords(turns)
-        continues = extractive_summary.goes_on(page)
         return PageSummary(
             summary=summary,
             keywords=keywords,
             topics=extractive_summary.name_topics(turns, keywords),
-            continues=continues,
-            meta_summary=extractive_summary.continue_meta(page.previous_meta_summary, summary, continues=continues),
+            continues=extractive_summary.goes_on(page),
             model=self.name,
         )
 

@@ -21,7 +21,6 @@ SHOWN_CHARACTERS = 240
 CHOSEN_SENTENCES = 3
 KEYWORDS = 8
 TOPICS = 2
-META_CHARACTERS = 600
 NOVELTY = 0.4
 """Share of a sentence's likeness to what is chosen already that counts against it."""
 CENTRALITY = 0.4
@@ -143,11 +142,3 @@ def _terms(turns: Sequence[Turn]) -> set[str]:
     speakers = {term for turn in turns for term in lexical_terms(turn.speaker, "und")}
     terms = {term for turn in turns for term in lexical_terms(turn.content[:MAX_TERM_CHARACTERS], "und")}
     return {term for term in terms - speakers if len(term) > 1}
-
-
-def continue_meta(previous: str | None, summary: str, *, continues: bool) -> str:
-    """Return the running summary of a chain of pages, at most 600 characters; its beginning stays."""
-    if not continues or not previous:
-        return summary[:META_CHARACTERS]
-    room = META_CHARACTERS - min(len(summary), META_CHARACTERS // 2) - 1
-    return f"{previous[:room]}\n{summary}"[:META_CHARACTERS]

@@ -70,7 +70,7 @@ def shown_text(page: PageText) -> PageText:
     """Return what a model may learn from: no recalled memories and no boot text, and nothing that can still change."""
     turns = tuple(turn for turn in page.turns if turn.kind == "normal")
     previous = tuple(turn for turn in page.previous_turns if turn.kind == "normal")
-    return replace(page, turns=turns, previous_turns=previous, previous_meta_summary=None)
+    return replace(page, turns=turns, previous_turns=previous)
 
 
 def accept_distillate(distillate: Distillate, shown: PageText) -> Found:

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection, Row, text
 
+from memoryos_pipeline.domain.chains import ChainLink, run_metas
 from memoryos_pipeline.domain.ids import page_id
 from memoryos_pipeline.domain.pages import PageSummary, PageText
 from memoryos_pipeline.domain.paging import PageSpan, TurnMark
@@ -43,7 +45,7 @@ FIND_PAGE = text("""
 """)
 LOCK_PAGE = text(FIND_PAGE.text + " for no key update")
 FIND_PREVIOUS_PAGE = text("""
-    select page_id, first_seq, last_seq, chain_id, meta_summary from memoryos.page
+    select page_id, first_seq, last_seq from memoryos.page
      where tenant_id = :tenant_id and conversation_id = :conversation_id and first_seq < :first_seq
      order by first_seq desc limit 1
 """)
@@ -57,7 +59,7 @@ LOAD_TURNS = text("""
 SAVE_SUMMARY = text("""
     update memoryos.page
        set summary = :summary, keywords = :keywords, topics = :topics, continues = :continues,
-           prev_page_id = :prev_page_id, chain_id = :chain_id, meta_summary = :meta_summary,
+           prev_page_id = :prev_page_id, chain_id = :chain_id,
            summary_model = :model, summarized_at = memoryos.now(), version = version + 1
      where tenant_id = :tenant_id and page_id = :page_id
 """)
@@ -70,6 +72,20 @@ PASS_CHAIN_ON = text("""
              where tenant_id = :tenant_id and conversation_id = :conversation_id and first_seq > :first_seq
                and continues is not true), 9223372036854775807)
        and chain_id is distinct from :chain_id
+""")
+LOAD_CHAIN = text("""
+    select page_id, summary, continues from memoryos.page
+     where tenant_id = :tenant_id and conversation_id = :conversation_id and first_seq >= :first_seq
+       and summarized_at is not null and first_seq < coalesce(
+           (select min(first_seq) from memoryos.page
+             where tenant_id = :tenant_id and conversation_id = :conversation_id and first_seq > :first_seq
+               and continues is not true), 9223372036854775807)
+     order by first_seq
+""")
+SAVE_METAS = text("""
+    update memoryos.page p set meta_summary = told.meta_summary
+      from unnest(cast(:page_ids as uuid[]), cast(:metas as text[])) as told(page_id, meta_summary)
+     where p.tenant_id = :tenant_id and p.page_id = told.page_id and p.meta_summary is distinct from told.meta_summary
 """)
 MARK_INDEXED = text("""
     update memoryos.page set indexed_at = memoryos.now() where tenant_id = :tenant_id and page_id = :page_id
@@ -190,7 +206,7 @@ def read_page(connection: Connection, tenant_id: UUID, page: UUID) -> PageReadin
     if previous is None:
         return PageReading(found, PageText(page, turns), None)
     span = (found.conversation_id, previous.first_seq, previous.last_seq)
-    text_read = PageText(page, turns, _load_span(connection, tenant_id, span), previous.meta_summary)
+    text_read = PageText(page, turns, _load_span(connection, tenant_id, span))
     return PageReading(found, text_read, previous.page_id)
 
 
@@ -213,13 +229,23 @@ def save_summary(connection: Connection, tenant_id: UUID, *, reading: PageReadin
         "continues": summary.continues,
         "prev_page_id": reading.previous_page_id,
         "chain_id": chain_id,
-        "meta_summary": summary.meta_summary,
         "model": summary.model,
     }
     if connection.execute(SAVE_SUMMARY, values).rowcount == 0:
         return False
     connection.execute(PASS_CHAIN_ON, {**key, "chain_id": chain_id})
+    _pass_meta_on(connection, key, reading.previous_page_id)
     return True
+
+
+def _pass_meta_on(connection: Connection, key: dict[str, Any], previous_page_id: UUID | None) -> None:
+    """Write the running summaries from one page to the end of its chain, whichever of them came first."""
+    tenant_id: UUID = key["tenant_id"]
+    previous = find_page(connection, tenant_id, previous_page_id) if previous_page_id else None
+    links = [ChainLink(row.page_id, row.summary, row.continues) for row in connection.execute(LOAD_CHAIN, key)]
+    metas = dict(run_metas(previous.meta_summary if previous else None, links))
+    values = {"tenant_id": tenant_id, "page_ids": list(metas), "metas": list(metas.values())}
+    connection.execute(SAVE_METAS, values)
 
 
 def mark_indexed(connection: Connection, tenant_id: UUID, page: PageRow) -> None:

@@ -92,10 +92,10 @@ class TestDeliver:
 
     def test_a_refusal_is_buried_at_once(self, stack: Stack, process: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
         """What cannot succeed is not tried again."""
-        monkeypatch.setitem(pipeline.STAGES, "distill", _raise(ModelRefusedError("no")))
-        envelope.deliver(_owe(stack, WorkKind.DISTILL))
+        monkeypatch.setitem(pipeline.STAGES, "embed", _raise(ModelRefusedError("no")))
+        envelope.deliver(_owe(stack, WorkKind.EMBED))
 
-        assert _rows(stack) == [("dead", 1, 0, "permanent")]
+        assert _rows(stack)[0] == ("dead", 1, 0, "permanent")
 
     def test_work_of_newer_code_is_left_for_newer_workers(self, stack: Stack, process: Runtime) -> None:
         """An unknown kind is put back without burning an attempt."""

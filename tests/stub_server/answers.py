@@ -30,7 +30,6 @@ def _summary(data: dict[str, Any]) -> dict[str, Any]:
         "keywords": [word[:40] for word in dict.fromkeys(first["text"].split())][:8],
         "topics": [],
         "continues": bool(data["page_before"]),
-        "meta_summary": summary,
     }
 
 

@@ -62,7 +62,6 @@ class TestDistill:
         _distill(cold)
         second = cold.model.distilled[1]
         assert [turn.content for turn in second.previous_turns] == ["I play the cello"]
-        assert second.previous_meta_summary is None
 
     def test_a_page_is_distilled_once_an_extractor(self, cold: Cold) -> None:
         """Asked again, nothing is done; asked after the model changed, the page is read again."""

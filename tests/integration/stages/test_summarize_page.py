@@ -16,6 +16,7 @@ from tests.doubles import HashtagModel
 from tests.lifecycle_builders import Walk, about
 
 CHAINS = "select page_id, chain_id, continues from memoryos.page order by first_seq"
+METAS = "select summary, meta_summary from memoryos.page order by first_seq"
 TOPICS = ("tennis", "tennis", "chess", "chess", "chess")
 
 
@@ -31,7 +32,7 @@ class OddModel(HashtagModel):
         if callable(self.meanwhile):
             self.meanwhile()
         usual = super().summarize(page, journal=journal)
-        return usual if self.text is None else PageSummary(self.text, (), (), False, "", self.name)
+        return usual if self.text is None else PageSummary(self.text, (), (), False, self.name)
 
 
 def _summarize(walk: Walk, page: UUID) -> None:
@@ -78,6 +79,9 @@ class TestSummarize:
             (pages[3], pages[2], True),
             (pages[4], pages[2], True),
         ]
+        said = [summary for summary, _ in rows(stack, METAS)]
+        metas = [said[0], "\n".join(said[:2]), said[2], "\n".join(said[2:4]), "\n".join(said[2:])]
+        assert [meta for _, meta in rows(stack, METAS)] == metas
 
 
 class TestRefuse:

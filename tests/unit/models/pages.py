@@ -24,10 +24,10 @@ def turn(content: str, seq: int = 1, **changes: Any) -> Turn:
     )  # fmt: skip
 
 
-def page(*turns: Turn | str, before: Sequence[Turn] = (), meta: str | None = None) -> PageText:
+def page(*turns: Turn | str, before: Sequence[Turn] = ()) -> PageText:
     """A page of turns; plain text is a turn of Maya."""
     made = [one if isinstance(one, Turn) else turn(one, seq) for seq, one in enumerate(turns, start=1)]
-    return PageText(SOME_ID, tuple(made), tuple(before), meta)
+    return PageText(SOME_ID, tuple(made), tuple(before))
 
 
 def neighbour(candidate: Candidate, **changes: Any) -> Neighbour:

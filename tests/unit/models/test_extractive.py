@@ -260,7 +260,6 @@ class TestSummarize:
         assert 0 < embedder.texts <= 32
         assert embedder.characters <= 32 * 120
         assert len(summary.summary) < 1_000
-        assert len(summary.meta_summary) <= 600
 
     def test_a_failing_embedder_is_a_failure(self) -> None:
         """An error sentence never becomes a summary."""
@@ -270,16 +269,14 @@ class TestSummarize:
             )
 
     def test_a_page_goes_on_within_one_sitting(self) -> None:
-        """Minutes later it continues and the running summary grows; days later about something else it does not."""
+        """Minutes later it continues; days later about something else it does not."""
         before = [turn("I moved to Lisbon last week.", at="2026-05-13T20:35:00-05:00")]
-        soon = MODEL.summarize(page("It rains a lot here.", before=before, meta="Maya: moved."), journal=JOURNAL)
+        soon = MODEL.summarize(page("It rains a lot here.", before=before), journal=JOURNAL)
         later = MODEL.summarize(
-            page(turn("Tomatoes need sun.", at="2026-05-20T20:35:00-05:00"), before=before, meta="Maya: moved."),
+            page(turn("Tomatoes need sun.", at="2026-05-20T20:35:00-05:00"), before=before),
             journal=JOURNAL,
         )
         assert (soon.continues, later.continues) == (True, False)
-        assert soon.meta_summary == "Maya: moved.\nMaya: It rains a lot here."
-        assert later.meta_summary == later.summary
 
     def test_recalled_text_is_not_summarized(self) -> None:
         """The summary is of what people said."""
