@@ -43,8 +43,8 @@ class Profile:
 DEFAULT = Profile(
     "default",
     {
-        "bm25": 0.2,
-        "dense": 0.7,
+        "bm25": 0.15,
+        "dense": 0.55,
         "actor": 0.4,
         "date": 0.7,
         "time_word": 0.3,
@@ -52,7 +52,7 @@ DEFAULT = Profile(
         "next": 0.1,
         "window_before": 0.15,
         "window_around": 0.15,
-        "session": 0.3,
+        "session": 0.4,
         "length": 0.2,
         "question_only": -0.1,
         "vitality": 0.05,
