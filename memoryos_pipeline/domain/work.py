@@ -87,7 +87,12 @@ def backoff_seconds(attempt: int, jitter: float) -> float:
 
 
 def decide_retry(
-    error_class: ErrorClass, *, attempts: int, max_attempts: int, jitter: float, retry_after_seconds: float | None = None
+    error_class: ErrorClass,
+    *,
+    attempts: int,
+    max_attempts: int,
+    jitter: float,
+    retry_after_seconds: float | None = None,
 ) -> RetryDecision:
     """Decide what becomes of a failure. A deferral (rate limit, empty budget) burns no attempt."""
     wait = backoff_seconds(max(attempts, 1), jitter)

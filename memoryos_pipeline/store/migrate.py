@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-import migrations
 from alembic.command import upgrade
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
+import migrations
 from memoryos_pipeline.store.database import Database
 
 

@@ -30,17 +30,30 @@ OWE_DUE = """
 """
 """Only finished rows are woken: one that is ready, leased or dead already stands for what is due."""
 
-FLUSH = text(OWE_DUE.format(kind="advance", due="""
+FLUSH = text(
+    OWE_DUE.format(
+        kind="advance",
+        due="""
     select tenant_id, scope_id, conversation_id::text from memoryos.conversation
      where sealed_through < next_seq - 1
        and (closed_at is not null or last_activity_at <= memoryos.now() - :idle_minutes * interval '1 minute')
-"""))
-HEAT = text(OWE_DUE.format(kind="heat", due="""
+""",
+    )
+)
+HEAT = text(
+    OWE_DUE.format(
+        kind="heat",
+        due="""
     select tenant_id, scope_id, scope_id::text from memoryos.page where cools_at <= memoryos.now()
     union
     select tenant_id, scope_id, scope_id::text from memoryos.access_event where applied_at is null
-"""))
-FORGET = text(OWE_DUE.format(kind="forget", due="""
+""",
+    )
+)
+FORGET = text(
+    OWE_DUE.format(
+        kind="forget",
+        due="""
     select k.tenant_id, k.scope_id, k.scope_id::text from memoryos.knowledge k
       join memoryos.tenant t on t.tenant_id = k.tenant_id and not t.on_hold
      where k.status = 'active' and k.forget_at <= memoryos.now()
@@ -48,7 +61,9 @@ FORGET = text(OWE_DUE.format(kind="forget", due="""
     select k.tenant_id, k.scope_id, k.scope_id::text from memoryos.knowledge k
       join memoryos.tenant t on t.tenant_id = k.tenant_id and not t.on_hold
      where k.purge_at <= memoryos.now()
-"""))
+""",
+    )
+)
 
 SWEEPS = {"flush": FLUSH, "heat": HEAT, "forget": FORGET}
 
