@@ -9,16 +9,17 @@ from typing import Any
 import pytest
 from sqlalchemy import event, text
 
-from memoryos_pipeline.domain.errors import ErasedScopeError, NotFoundError, TurnConflictError
+from memoryos_pipeline.domain.errors import ContendedError, ErasedScopeError, NotFoundError, TurnConflictError
 from memoryos_pipeline.domain.ids import mint_id, scope_id
 from memoryos_pipeline.domain.policies import DEFAULT
 from memoryos_pipeline.domain.turn_body import parse_turn
 from memoryos_pipeline.domain.turns import ConversationName, NewTurn, Receipt
 from memoryos_pipeline.stages.find_receipts import find_receipts
-from memoryos_pipeline.stages.record_turns import close_conversation, record_turns
+from memoryos_pipeline.stages.record_turns import MAX_TRIES, close_conversation, record_turns
 from memoryos_pipeline.store.database import Database
 from memoryos_pipeline.store.erasure import subject_hash, subject_lock_key
 from memoryos_pipeline.store.tenants import create_tenant
+from tests.builders import create_scope
 from tests.conftest import Stack
 
 
@@ -206,6 +207,17 @@ class TestConcurrency:
                 assert sorted(pool.map(write, range(12))) == list(range(1, 13))
         database.dispose()
 
+    def test_a_name_that_stays_taken_is_contention(self, stack: Stack) -> None:
+        """The unique key the upsert does not wait on is tried again, then told as contention, not as a fault."""
+        scope = create_scope(stack)
+        with stack.app.transaction(stack.tenant_id) as connection:
+            values = {"tenant_id": stack.tenant_id, "id": mint_id(), "scope_id": scope}
+            connection.execute(SAME_NAME, values)
+        with _statements(stack.app) as seen, pytest.raises(ContendedError):
+            _record(stack, _turn("a"))
+
+        assert sum("set_config" in statement for statement in seen) == MAX_TRIES
+
     def test_numbers_have_no_gap_under_threads_and_failures(self, stack: Stack) -> None:
         """Eight threads write two shared conversations in opposite orders, with repeats and conflicts mixed in."""
         database = Database(stack.url("app"), pool_size=8)
@@ -230,6 +242,12 @@ class TestConcurrency:
         assert refused == [50] * 8
         assert _rows(stack, "select count(*) from memoryos.turn") == [(800,)]
         assert _rows(stack, GAPS) == []
+
+
+SAME_NAME = text("""
+    insert into memoryos.conversation (tenant_id, conversation_id, scope_id, external_id)
+    values (:tenant_id, :id, :scope_id, 'c1')
+""")
 
 
 class TestErasure:
