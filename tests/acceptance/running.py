@@ -63,8 +63,10 @@ def place_for(user: pwd.struct_passwd | None) -> Iterator[Path]:
     place.chmod(0o711)
     if user:
         os.chown(place, user.pw_uid, user.pw_gid)
-    yield place
-    shutil.rmtree(place, ignore_errors=True)
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 @contextmanager

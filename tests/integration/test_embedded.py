@@ -27,8 +27,10 @@ def place() -> Iterator[Path]:
     """A directory the server's account can pass through."""
     root = Path(tempfile.mkdtemp(prefix="mem-test-embedded-"))
     root.chmod(0o755)
-    yield root
-    shutil.rmtree(root)
+    try:
+        yield root
+    finally:
+        shutil.rmtree(root)
 
 
 class TestPostgres:
