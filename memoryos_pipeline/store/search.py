@@ -48,9 +48,8 @@ STATISTICS = text("""
 POSTINGS = text("""
     select p.term, p.owner_kind, p.owner_id, p.tf, l.terms
       from memoryos.posting p
-      join memoryos.posting_length l
-        on l.tenant_id = :tenant_id and l.scope_id = :scope_id
-       and l.owner_kind = p.owner_kind and l.owner_id = p.owner_id
+      join memoryos.posting_length l on l.tenant_id = :tenant_id and l.scope_id = :scope_id
+                                    and l.owner_kind = p.owner_kind and l.owner_id = p.owner_id
      where p.tenant_id = :tenant_id and p.scope_id = :scope_id
        and p.term = any(cast(:terms as text[])) and p.owner_kind = any(cast(:kinds as text[]))
 """)
@@ -58,9 +57,8 @@ POSTINGS = text("""
 POSTINGS_OF = text("""
     select p.term, p.owner_kind, p.owner_id, p.tf, l.terms
       from memoryos.posting p
-      join memoryos.posting_length l
-        on l.tenant_id = :tenant_id and l.scope_id = :scope_id
-       and l.owner_kind = p.owner_kind and l.owner_id = p.owner_id
+      join memoryos.posting_length l on l.tenant_id = :tenant_id and l.scope_id = :scope_id
+                                    and l.owner_kind = p.owner_kind and l.owner_id = p.owner_id
      where p.tenant_id = :tenant_id and p.scope_id = :scope_id
        and p.term = any(cast(:terms as text[])) and p.owner_kind = any(cast(:kinds as text[]))
        and p.owner_id = any(cast(:owner_ids as uuid[]))
