@@ -57,9 +57,7 @@ _UNITS: dict[str, Unit] = {
     "ヵ月": "month", "个月": "month", "個月": "month", "개월": "month", "달": "month", "year": "year", "年": "year",
     "년": "year",
 }  # fmt: skip
-_CJK_UNIT = (
-    rf"(?P<unit>{'|'.join(sorted((unit for unit in _UNITS if not unit.isascii()), key=len, reverse=True))})"
-)
+_CJK_UNIT = rf"(?P<unit>{'|'.join(sorted((unit for unit in _UNITS if not unit.isascii()), key=len, reverse=True))})"
 _PAST_WEEK = "先週|上周|上星期|上个星期|上礼拜|지난주|지난 주"
 _THIS_WEEK = "今週|这周|本周|这个星期|이번 주|이번주"
 _NEXT_WEEK = "来週|下周|下星期|下个星期|下礼拜|다음 주|다음주"
@@ -189,18 +187,14 @@ def _ago(match: re.Match[str], today: date) -> Iterator[_Span]:
     unit = _UNITS[match["unit"].casefold()]
     if unit == "year" and count >= today.year:
         return
-    yield _Span(
-        _shift(_start_of(today, unit) if unit != "week" else today - timedelta(days=3), unit, -count), unit
-    )
+    yield _Span(_shift(_start_of(today, unit) if unit != "week" else today - timedelta(days=3), unit, -count), unit)
 
 
 def _weekday(match: re.Match[str], today: date) -> Iterator[_Span]:
     parts = match.groupdict()
     wanted = _WEEKDAY_OF[parts["weekday"].casefold()]
     monday = _start_of(today, "week")
-    week = next(
-        (offset for name, offset in (("past", -7), ("this", 0), ("next", 7)) if parts.get(name)), None
-    )
+    week = next((offset for name, offset in (("past", -7), ("this", 0), ("next", 7)) if parts.get(name)), None)
     if week is None:
         yield _Span(today - timedelta(days=(today.weekday() - wanted) % 7), "day")
     else:

@@ -44,9 +44,7 @@ def _turn(evidence: Evidence, turn: FoundTurn) -> Candidate:
     return Candidate("turn", turn.turn_id, features, Place(turn.conversation_id, turn.seq, turn.occurred_at))
 
 
-def _knowledge(
-    evidence: Evidence, item: FoundKnowledge, turns: dict[tuple[UUID, int], Candidate]
-) -> Candidate:
+def _knowledge(evidence: Evidence, item: FoundKnowledge, turns: dict[tuple[UUID, int], Candidate]) -> Candidate:
     """Knowledge stands in the context of the turns it cites, so it borrows their windows."""
     question = evidence.question
     cited = [turns[place].features for place in item.sources if place in turns]
@@ -55,29 +53,21 @@ def _knowledge(
     features |= {name: max((each[name] for each in cited), default=0.0) for name in WINDOW_SIGNALS}
     features |= {
         "actor": float(question.actor == normalize_text(item.actor)),
-        "time_word": float(
-            question.asks_when and (item.event_at is not None or has_time_expression(item.content))
-        ),
-        "vitality": weight(
-            evidence.frame.now, item.last_reinforced_at, strength_days=item.strength_days, w0=item.w0
-        ),
+        "time_word": float(question.asks_when and (item.event_at is not None or has_time_expression(item.content))),
+        "vitality": weight(evidence.frame.now, item.last_reinforced_at, strength_days=item.strength_days, w0=item.w0),
     }
     return Candidate("knowledge", item.knowledge_id, features, sources=item.sources)
 
 
 def _page(evidence: Evidence, page: FoundPage, heat_half_life_days: float) -> Candidate:
-    features = _shared(
-        evidence, ("page", page.page_id), is_indexed=True, at=[page.first_turn_at, page.last_turn_at]
-    )
+    features = _shared(evidence, ("page", page.page_id), is_indexed=True, at=[page.first_turn_at, page.last_turn_at])
     idle_days = max(0.0, (evidence.frame.now - page.heat_at).total_seconds() / DAY_SECONDS)
     features["vitality"] = page.heat * 0.5 ** (idle_days / heat_half_life_days)
     sources = tuple((page.conversation_id, seq) for seq in range(page.first_seq, page.last_seq + 1))
     return Candidate("page", page.page_id, features, sources=sources)
 
 
-def _shared(
-    evidence: Evidence, owner: Owner, *, is_indexed: bool, at: Iterable[datetime]
-) -> dict[str, float]:
+def _shared(evidence: Evidence, owner: Owner, *, is_indexed: bool, at: Iterable[datetime]) -> dict[str, float]:
     features = {
         "bm25": evidence.index.score([owner]),
         "date": max(closeness(evidence.question.windows, moment) for moment in at),
@@ -99,8 +89,7 @@ def is_question_only(text: str) -> bool:
     if not any(sign in text for sign in QUESTION_MARKS):
         return False
     return all(
-        len(piece) <= SHORT_PIECE or any(sign in mark for sign in QUESTION_MARKS)
-        for piece, mark in _sentences(text)
+        len(piece) <= SHORT_PIECE or any(sign in mark for sign in QUESTION_MARKS) for piece, mark in _sentences(text)
     )
 
 

@@ -62,9 +62,7 @@ class Arms:
     include_history: bool = False
 
 
-def gather(
-    connection: Connection, key: ScopeKey, question: Question, *, frame: Frame, arms: Arms
-) -> Evidence:
+def gather(connection: Connection, key: ScopeKey, question: Question, *, frame: Frame, arms: Arms) -> Evidence:
     """Run every arm and read the union."""
     kinds = arms.kinds
     cosines = _dense(connection, key, frame=frame, arms=arms)
@@ -98,18 +96,14 @@ def _spans(question: Question, cosines: dict[Owner, float]) -> list[tuple[dateti
     return spans if cosines else [*spans, ALL_TIME]
 
 
-def _knowledge(
-    connection: Connection, key: ScopeKey, ids: Sequence[UUID], arms: Arms
-) -> list[FoundKnowledge]:
+def _knowledge(connection: Connection, key: ScopeKey, ids: Sequence[UUID], arms: Arms) -> list[FoundKnowledge]:
     return read_knowledge(connection, key, ids, include_history=arms.include_history)
 
 
 def _dense(connection: Connection, key: ScopeKey, *, frame: Frame, arms: Arms) -> dict[Owner, float]:
     if arms.vector is None or frame.space_id is None:
         return {}
-    found = nearest(
-        connection, key.tenant_id, key.scope_id, frame.space_id, arms.kinds, arms.vector, DENSE_LIMIT
-    )
+    found = nearest(connection, key.tenant_id, key.scope_id, frame.space_id, arms.kinds, arms.vector, DENSE_LIMIT)
     return {(kind, owner_id): cosine for kind, owner_id, cosine in found}
 
 

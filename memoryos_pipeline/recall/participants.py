@@ -48,9 +48,7 @@ def find_participants(question: str, speakers: Iterable[tuple[str, str]]) -> Par
 
 
 def _by_pronoun(question: str, people: Sequence[tuple[str, str]]) -> frozenset[str]:
-    roles = [
-        role for role, word in (("user", FIRST_PERSON), ("assistant", SECOND_PERSON)) if word.search(question)
-    ]
+    roles = [role for role, word in (("user", FIRST_PERSON), ("assistant", SECOND_PERSON)) if word.search(question)]
     if len(roles) != 1:
         return frozenset()
     meant = {normalize_text(name) for name, role in people if role == roles[0]}
@@ -65,9 +63,7 @@ def _aliases(name: str, names: Sequence[str]) -> list[re.Pattern[str]]:
     if not WRITTEN_WITHOUT_SPACES.search(first) and len(first) > MIN_NICKNAME:
         short = [first[:end] for end in range(MIN_NICKNAME, len(first))]
         fitting = [
-            nick
-            for nick in short
-            if not any(word.startswith(nick) for other in others for word in other.split())
+            nick for nick in short if not any(word.startswith(nick) for other in others for word in other.split())
         ]
         if fitting:
             patterns.append(

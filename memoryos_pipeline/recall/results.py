@@ -85,9 +85,7 @@ def _merge_repeats(
     return list(kept.values())
 
 
-def _repeated_turn(
-    evidence: Evidence, item: FoundKnowledge, turns: dict[tuple[UUID, int], Ranked]
-) -> Ranked | None:
+def _repeated_turn(evidence: Evidence, item: FoundKnowledge, turns: dict[tuple[UUID, int], Ranked]) -> Ranked | None:
     if item.status != "active" or len(item.sources) != 1 or item.sources[0] not in turns:
         return None
     turn = evidence.turns[item.sources[0]]
@@ -114,9 +112,7 @@ def _name_sources(
 def _source(turn: FoundTurn) -> SourceTurn:
     offset = turn.occurred_at.utcoffset()
     minutes = int(offset.total_seconds() // 60) if offset else 0
-    return SourceTurn(
-        turn.conversation_id, turn.seq, turn.turn_id, turn.client_turn_id, turn.external_id, minutes
-    )
+    return SourceTurn(turn.conversation_id, turn.seq, turn.turn_id, turn.client_turn_id, turn.external_id, minutes)
 
 
 def _result(
@@ -149,14 +145,10 @@ def _content(evidence: Evidence, each: Ranked, sources: tuple[SourceTurn, ...]) 
     if each.candidate.kind == "knowledge":
         item = next(item for item in evidence.knowledge if item.knowledge_id == owner_id)
         return _of_knowledge(item, sources, score=each.score)
-    return _of_page(
-        next(page for page in evidence.pages if page.page_id == owner_id), sources, score=each.score
-    )
+    return _of_page(next(page for page in evidence.pages if page.page_id == owner_id), sources, score=each.score)
 
 
-def _of_turn(
-    turn: FoundTurn, sources: tuple[SourceTurn, ...], signals: dict[str, float], *, score: float
-) -> Result:
+def _of_turn(turn: FoundTurn, sources: tuple[SourceTurn, ...], signals: dict[str, float], *, score: float) -> Result:
     return Result(
         kind="turn",
         owner_id=turn.turn_id,

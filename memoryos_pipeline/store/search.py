@@ -345,9 +345,7 @@ def read_turns(
 ) -> list[FoundTurn]:
     """Return these turns, the turn before and after each, the newest of each span, and all that are not indexed yet."""
     starts, ends = [start for start, _ in spans], [end for _, end in spans]
-    values = key.bind(
-        turn_ids=list(turn_ids), tail_limit=TAIL_LIMIT, starts=starts, ends=ends, dated_limit=DATED_LIMIT
-    )
+    values = key.bind(turn_ids=list(turn_ids), tail_limit=TAIL_LIMIT, starts=starts, ends=ends, dated_limit=DATED_LIMIT)
     return [_turn(row) for row in connection.execute(TURNS, values)]
 
 

@@ -25,9 +25,7 @@ PAST = (
 def client_of(stack: Stack, parts: Parts, *scopes: str) -> TestClient:
     """A client with a key of the stack's tenant."""
     key = mint_key(stack.owner, stack.tenant_id, scopes=scopes or ("ingest", "read"))
-    return TestClient(
-        create_app(parts), headers={"authorization": f"Bearer {key}"}, raise_server_exceptions=False
-    )
+    return TestClient(create_app(parts), headers={"authorization": f"Bearer {key}"}, raise_server_exceptions=False)
 
 
 @pytest.fixture
@@ -48,18 +46,13 @@ def count(stack: Stack, table: str) -> int:
 def accesses(stack: Stack) -> list[tuple[str, str]]:
     """(owner kind, cause) of every access event."""
     with stack.app.transaction(stack.tenant_id) as connection:
-        return [
-            tuple(row)
-            for row in connection.execute(text("select owner_kind, cause from memoryos.access_event"))
-        ]
+        return [tuple(row) for row in connection.execute(text("select owner_kind, cause from memoryos.access_event"))]
 
 
 class TestSearch:
     def test_a_result_explains_itself(self, client: TestClient) -> None:
         """A result has content, speaker, date, source turns, and signals that sum to its score."""
-        answer = client.post(
-            "/v1/search", json={**WHO, "query": "Where is the spare key?", "limit": 2}
-        ).json()
+        answer = client.post("/v1/search", json={**WHO, "query": "Where is the spare key?", "limit": 2}).json()
         best = answer["results"][0]
 
         assert len(answer["results"]) == 2
@@ -144,9 +137,7 @@ class TestContext:
     def test_text_and_items_within_the_budget(self, client: TestClient, stack: Stack) -> None:
         """The text is prompt-ready, its items lead to source turns, and what was shown is recorded as injected."""
         know(stack, "Maya's dentist can be found on Elm Street now.", seq=3)
-        answer = client.post(
-            "/v1/context", json={**WHO, "query": "Where is the dentist?", "token_budget": 200}
-        ).json()
+        answer = client.post("/v1/context", json={**WHO, "query": "Where is the dentist?", "token_budget": 200}).json()
 
         assert answer["tokens"] <= 200
         assert "Elm Street" in answer["context"]
@@ -177,9 +168,7 @@ class TestAnswer:
             ).all()
 
         assert (answer["answer"], answer["recorded"]) == ("It is under the blue flowerpot.", 2)
-        assert "t1" in {
-            turn["client_turn_id"] for source in answer["sources"] for turn in source["source_turns"]
-        }
+        assert "t1" in {turn["client_turn_id"] for source in answer["sources"] for turn in source["source_turns"]}
         assert [tuple(row) for row in recorded] == [
             (4, "user", "Maya", "Where is the spare key?"),
             (5, "assistant", "Companion", "It is under the blue flowerpot."),

@@ -55,9 +55,7 @@ class TestLexical:
         turns = some_turns(60)
         remember(stack, *turns)
         question = "a violin, a dentist and lemon soup"
-        found = search(
-            recall_parts(stack, embedder=FailingEmbedder()), stack.tenant_id, ask(question, limit=100)
-        )
+        found = search(recall_parts(stack, embedder=FailingEmbedder()), stack.tenant_id, ask(question, limit=100))
         terms = [lexical_terms(content, "en") for _, content in turns]
         expected = reference_bm25(terms, query_terms(question, "en"))
         got = {result.source_turns[0].seq: result.features["bm25"] for result in found.results}
@@ -71,9 +69,7 @@ class TestLexical:
         monkeypatch.setattr(gathering, "ALL_TIME", (gathering.ALL_TIME[0], gathering.ALL_TIME[0]))
         turns = [("Maya", f"soup {word}") for word in WORDS * 4] + [("Maya", "soup with saffron")]
         remember(stack, *turns)
-        found = search(
-            recall_parts(stack, embedder=FailingEmbedder()), stack.tenant_id, ask("saffron soup", limit=100)
-        )
+        found = search(recall_parts(stack, embedder=FailingEmbedder()), stack.tenant_id, ask("saffron soup", limit=100))
         terms = [lexical_terms(content, "en") for _, content in turns]
         expected = reference_bm25(terms, query_terms("saffron soup", "en"))
 
@@ -92,9 +88,7 @@ class TestDense:
         embedder = HashingEmbedder()
         question = "who plays violin by the river"
         found = search(recall_parts(stack), stack.tenant_id, ask(question))
-        matrix = np.stack(
-            [each.vector for each in embedder.embed_passages([content for _, content in turns])]
-        )
+        matrix = np.stack([each.vector for each in embedder.embed_passages([content for _, content in turns])])
         cosines = matrix.astype(np.float16).astype(np.float32) @ embedder.embed_query(question)
         best = sorted(cosines, reverse=True)[:20]
         got = {owner: cosine for (_, owner), cosine in found.evidence.cosines.items()}

@@ -21,9 +21,7 @@ TRAIT = text("""
 
 def fill(stack: Stack) -> None:
     """A past with a fact in it, and a long hot tail about something else."""
-    remember(
-        stack, ("Maya", "The spare key is under the blue flowerpot."), *[("Maya", "Nothing much today.")] * 20
-    )
+    remember(stack, ("Maya", "The spare key is under the blue flowerpot."), *[("Maya", "Nothing much today.")] * 20)
     tail = [("Companion", f"Chapter {n} of the story went on and on about ships.") for n in range(12)]
     say(stack, *tail, conversation="now", start=LATER)
     summarize(stack, "A quiet week with little news.", first=1, last=20)
@@ -65,9 +63,7 @@ class TestBuild:
     def test_every_line_has_date_source_and_section(self, stack: Stack) -> None:
         """Each printed turn, page and knowledge names its day and its id, and its item leads to the source turns."""
         fill(stack)
-        context = build_context(
-            recall_parts(stack), stack.tenant_id, ask("Where is the spare key?"), token_budget=2000
-        )
+        context = build_context(recall_parts(stack), stack.tenant_id, ask("Where is the spare key?"), token_budget=2000)
         shown = [item for item in context.items if item.result]
 
         assert {"turns", "knowledge", "pages", "profile", "recent"} == set(context.sections)
@@ -91,9 +87,9 @@ class TestBuild:
             recall_parts(stack), stack.tenant_id, ask("hello"), token_budget=400, conversation_id="old"
         )
 
-        assert [
-            item.result.content for item in context.items if item.section == "recent" and item.result
-        ] == ["We spoke of otters."]
+        assert [item.result.content for item in context.items if item.section == "recent" and item.result] == [
+            "We spoke of otters."
+        ]
 
 
 class TestAnswer:

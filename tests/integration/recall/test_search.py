@@ -66,9 +66,7 @@ START_OF_TAIL = datetime(2026, 3, 9, tzinfo=UTC)
 
 
 class TestMixedScripts:
-    @pytest.mark.parametrize(
-        "query", ["クラスタ", "kubernetes クラスタ", "Ｋｕｂｅｒｎｅｔｅｓ", "自転車", "도서관"]
-    )
+    @pytest.mark.parametrize("query", ["クラスタ", "kubernetes クラスタ", "Ｋｕｂｅｒｎｅｔｅｓ", "自転車", "도서관"])
     def test_a_script_does_not_hide_another(self, stack: Stack, query: str) -> None:
         """Mixed-script text is found by either script, in full-width forms too."""
         remember(
@@ -98,9 +96,7 @@ class TestExplain:
         remember(stack, *SMALL_TALK, *(("Maya", said) for said, _ in SAID.values()))
         know(stack, "Maya's grandmother taught her to repair old violins.", seq=7)
         say(stack, ("Maya", "I want a new violin bow."), first=60)
-        results = search(
-            recall_parts(stack), stack.tenant_id, ask("Who taught Maya violins?", limit=50)
-        ).results
+        results = search(recall_parts(stack), stack.tenant_id, ask("Who taught Maya violins?", limit=50)).results
 
         assert len(results) >= 10
         assert all(abs(sum(result.signals.values()) - result.score) < 1e-9 for result in results)
@@ -199,9 +195,7 @@ class TestScope:
         remember(stack, ("Maya", "My secret word is saffron."), tenant_id=other)
         parts = recall_parts(stack)
         seen = {
-            (tenant, user): [
-                r.content for r in search(parts, tenant, ask("secret word", user_id=user)).results
-            ]
+            (tenant, user): [r.content for r in search(parts, tenant, ask("secret word", user_id=user)).results]
             for tenant, user in (
                 (stack.tenant_id, "maya"),
                 (stack.tenant_id, "ben"),
@@ -267,9 +261,7 @@ class TestKnowledge:
         )
         parts = recall_parts(stack)
         plain = {r.owner_id for r in search(parts, stack.tenant_id, ask("Where is home?", limit=50)).results}
-        history = search(
-            parts, stack.tenant_id, ask("Where is home?", limit=50, include_history=True)
-        ).results
+        history = search(parts, stack.tenant_id, ask("Where is home?", limit=50, include_history=True)).results
 
         assert current in plain
         assert old not in plain
@@ -283,9 +275,7 @@ class TestKnowledge:
         remember(stack, *SMALL_TALK)
         page = summarize(stack, "Curtains and grey weather were talked about.", first=1, last=6)
         know(stack, "Curtains for the bedroom were ordered from a shop in Lyon.", seq=3)
-        found = search(
-            recall_parts(stack), stack.tenant_id, ask("curtains", kinds=("page",), limit=1)
-        ).results
+        found = search(recall_parts(stack), stack.tenant_id, ask("curtains", kinds=("page",), limit=1)).results
 
         assert [result.owner_id for result in found] == [page]
         assert [source.seq for source in found[0].source_turns] == [1, 2, 3, 4, 5, 6]

@@ -35,9 +35,7 @@ def order(candidates: list[Candidate], profile: Profile) -> list[int]:
     return [each.candidate.place.seq for each in rank(candidates, profile) if each.candidate.place]
 
 
-FEATURES = st.dictionaries(
-    st.sampled_from(list(DEFAULT.weights)), st.floats(-1, 50, allow_nan=False), max_size=8
-)
+FEATURES = st.dictionaries(st.sampled_from(list(DEFAULT.weights)), st.floats(-1, 50, allow_nan=False), max_size=8)
 
 
 class TestRank:

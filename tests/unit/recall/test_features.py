@@ -6,9 +6,7 @@ from memoryos_pipeline.recall.features import is_question_only
 
 
 class TestIsQuestionOnly:
-    @pytest.mark.parametrize(
-        "text", ["What's up?", "Wow! How was the trip?", "元気？", "뭐 해?", "Really? Where?"]
-    )
+    @pytest.mark.parametrize("text", ["What's up?", "Wow! How was the trip?", "元気？", "뭐 해?", "Really? Where?"])
     def test_it_asks_and_tells_nothing(self, text: str) -> None:
         """Questions, greetings before questions, in any language."""
         assert is_question_only(text)
