@@ -1,4 +1,3 @@
-# ruff: noqa: ARG002 - the protocols name the arguments
 """Builders of memories that are ready to be searched: indexed turns, knowledge that cites them, pages."""
 
 import hashlib
