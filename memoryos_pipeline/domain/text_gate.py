@@ -43,13 +43,12 @@ def gate_id(value: object, field: str) -> str:
     """Return an id unchanged: 1 to 256 characters of any script, not blank, no control characters."""
     if not isinstance(value, str):
         raise InvalidTurnError(field, "must be text")
-    if not 1 <= len(value) <= MAX_ID_CHARACTERS:
+    if not 0 < len(value) <= MAX_ID_CHARACTERS:
         raise InvalidTurnError(field, f"must have 1 to {MAX_ID_CHARACTERS} characters")
-    if value.isascii() and value.isprintable() and not value.isspace():
-        return value
-    _storable_bytes(value, field)
-    if any(unicodedata.category(character) in NOT_IN_IDS for character in value):
-        raise InvalidTurnError(field, "must not hold control characters or line breaks")
+    if not (value.isascii() and value.isprintable()):  # most ids are, and need no closer look
+        _storable_bytes(value, field)
+        if any(unicodedata.category(character) in NOT_IN_IDS for character in value):
+            raise InvalidTurnError(field, "must not hold control characters or line breaks")
     if is_blank(value):
         raise InvalidTurnError(field, "must not be blank")
     return value
@@ -83,6 +82,8 @@ def flatten_content(value: object, field: str) -> tuple[str, list[Any] | None]:
 def is_blank(text: str) -> bool:
     """Tell whether a reader would see nothing: spaces of any width, zero-width characters, fillers."""
     visible = text.strip()
+    if visible[:1].isalnum() and visible[0] not in BLANK_LETTERS:
+        return False
     return all(
         character in BLANK_LETTERS or unicodedata.category(character) in BLANK_CATEGORIES for character in visible
     )

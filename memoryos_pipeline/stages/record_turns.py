@@ -6,6 +6,7 @@ A conversation is opened by its first turn, and closed here too.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -47,8 +48,7 @@ class _Place:
     scope_id: UUID
 
 
-@dataclass(frozen=True, slots=True)
-class _Draft:
+class _Draft(NamedTuple):
     """One turn with everything that can be worked out before the transaction."""
 
     turn: NewTurn
