@@ -39,6 +39,8 @@ class Policy:
     """A sweep that would forget more of a scope than this stops and alarms."""
     forget_brake_min_rows: int = 20
     """Below this many rows the brake share says nothing."""
+    forget_brake_rest_hours: float = 1.0
+    """A scope that is braked or on hold is looked at again by the sweep after this long (by wall clock)."""
     neighbour_floor: float = 0.82
     neighbours: int = 10
     links_per_knowledge: int = 20

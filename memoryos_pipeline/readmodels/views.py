@@ -117,7 +117,7 @@ TIERS = text("""
         select 9, 'cold', 'links', count(*) from memoryos.knowledge_link l join scopes using (scope_id)
          where l.tenant_id = :tenant_id
         union all
-        select 10, 'cold', 'traits of the profile', count(*) from memoryos.trait t join scopes using (scope_id)
+        select 10, 'cold', 'traits of the profile', count(*) from memory_v1.profile t join scopes using (scope_id)
          where t.tenant_id = :tenant_id
     )
     select tier, what, cast(count as bigint) as count from counted order by place

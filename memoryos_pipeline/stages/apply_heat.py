@@ -41,7 +41,7 @@ from memoryos_pipeline.store.heat import (
     set_cooling,
 )
 from memoryos_pipeline.store.ledger import complete, owe
-from memoryos_pipeline.store.recallable import find_left_turns
+from memoryos_pipeline.store.recallable import mark_left_turns
 from memoryos_pipeline.store.segments import hand_to_distillation, load_segments, lock_scope, save_segments
 from memoryos_pipeline.store.vectors import ensure_space, remove_index_rows
 
@@ -235,7 +235,7 @@ def _archive(run: _Run, pages: Sequence[WarmPage]) -> None:
     archive_pages(run.connection, tenant_id, page_ids)
     remove_index_rows(run.connection, tenant_id, "page", page_ids)
     # Knowledge may have been forgotten before; then this is when its turns leave recall.
-    remove_index_rows(run.connection, tenant_id, "turn", find_left_turns(run.connection, tenant_id, page_ids))
+    remove_index_rows(run.connection, tenant_id, "turn", mark_left_turns(run.connection, tenant_id, page_ids))
     record_events(run.connection, tenant_id, [_told(run, "page_archived", page) for page in pages])
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
-from memoryos_pipeline.domain.forgetting import is_braked
+from memoryos_pipeline.domain.forgetting import HOUR_SECONDS, is_braked
 from memoryos_pipeline.domain.work import Lease
 from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.store.events import Event, record_events
@@ -20,7 +20,7 @@ from memoryos_pipeline.store.forgetting import (
     release_turns,
 )
 from memoryos_pipeline.store.knowledge import find_scope, move_scope
-from memoryos_pipeline.store.ledger import complete, hold
+from memoryos_pipeline.store.ledger import complete, hold, rest
 
 BATCH_ROWS = 500
 
@@ -48,6 +48,7 @@ def forget(parts: Parts, lease: Lease) -> None:
         if preview.stops:
             _alarm(lease, connection, preview)
             complete(connection, lease)
+            rest(connection, lease, seconds=parts.policy.forget_brake_rest_hours * HOUR_SECONDS)
             return
     _in_batches(parts, lease, partial(_forget_batch, parts, lease))
     _in_batches(parts, lease, partial(_purge_batch, lease))
@@ -98,6 +99,8 @@ def _forget_batch(parts: Parts, lease: Lease, connection: Connection) -> int:
 
 
 def _purge_batch(lease: Lease, connection: Connection) -> int:
+    # First: once a row is purged nobody knows any more which turns it stood on.
+    release_turns(connection, lease.tenant_id, lease.scope_id)
     purged = purge_due(connection, lease.tenant_id, lease.scope_id, limit=BATCH_ROWS)
     _record(lease, connection, "knowledge_purged", purged)
     return len(purged)

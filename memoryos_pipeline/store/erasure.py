@@ -43,6 +43,7 @@ TABLES_OF_A_SCOPE = (
 TABLES_OF_A_PART = {
     "page_segment": ("page", "page_id"),
     "knowledge_source": ("knowledge", "knowledge_id"),
+    "turn_left": ("conversation", "conversation_id"),
     "knowledge_note": ("knowledge", "knowledge_id"),
     "dead_letter": ("work", "work_id"),
 }

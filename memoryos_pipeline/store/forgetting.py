@@ -6,7 +6,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, text
 
-from memoryos_pipeline.store.recallable import find_left_turns
+from memoryos_pipeline.store.recallable import mark_left_turns, mark_turns_of, unmark_turns_of
 from memoryos_pipeline.store.vectors import remove_index_rows
 
 ASSESS = text("""
@@ -80,6 +80,14 @@ PURGE_VERDICTS = text("""
 """)
 PURGE = text("""
     delete from memoryos.knowledge where tenant_id = :tenant_id and knowledge_id = any(cast(:ids as uuid[]))
+""")
+# An answer repeats what was said. It is kept for a crash before its effect, so it is not needed once its work is over.
+DROP_ANSWERS = text("""
+    delete from memoryos.llm_call c
+     where c.tenant_id = :tenant_id and c.scope_id = :scope_id
+       and not exists (select from memoryos.work w
+                        where w.tenant_id = c.tenant_id and w.work_id = c.work_id and w.state in ('ready', 'leased')
+                          and c.at > clock_timestamp() - interval '1 day')
 """)
 FIND_STANDING = text("""
     select scope_id, status, superseded_by from memoryos.knowledge
@@ -158,15 +166,19 @@ def release_turns(connection: Connection, tenant_id: UUID, scope_id: UUID) -> No
     key = {"tenant_id": tenant_id, "scope_id": scope_id}
     connection.execute(LOCK_CONVERSATIONS, key)
     pages = list(connection.execute(FIND_ARCHIVED_PAGES, key).scalars())
-    remove_index_rows(connection, tenant_id, "turn", find_left_turns(connection, tenant_id, pages))
+    remove_index_rows(connection, tenant_id, "turn", mark_left_turns(connection, tenant_id, pages))
 
 
 def purge_due(connection: Connection, tenant_id: UUID, scope_id: UUID, *, limit: int) -> list[UUID]:
-    """Delete up to `limit` tombstones whose grace is over, with every row that repeats their text; return their ids."""
+    """Delete up to `limit` tombstones whose grace is over, with every row that repeats their text; return their ids.
+
+    A turn that nothing else cites leaves recall for good, however warm its page is.
+    """
     key = {"tenant_id": tenant_id, "scope_id": scope_id}
     ids = list(connection.execute(FIND_PURGEABLE, {**key, "limit": limit}).scalars())
     if ids:
-        for statement in (DROP_TRAITS, TRIM_TRAITS, PURGE_VERDICTS, PURGE):
+        remove_index_rows(connection, tenant_id, "turn", mark_turns_of(connection, tenant_id, ids))
+        for statement in (DROP_TRAITS, TRIM_TRAITS, PURGE_VERDICTS, PURGE, DROP_ANSWERS):
             connection.execute(statement, {**key, "ids": ids})
     return ids
 
@@ -184,9 +196,11 @@ def find_standing(connection: Connection, tenant_id: UUID, knowledge_id: UUID) -
 
 
 def restore_history(connection: Connection, tenant_id: UUID, scope_id: UUID, knowledge_id: UUID) -> list[UUID]:
-    """Bring back the forgotten rows that a row had replaced, as history; return their ids."""
+    """Bring back the forgotten rows that a row had replaced, as history, and the turns of all; return their ids."""
     values = {"tenant_id": tenant_id, "scope_id": scope_id, "knowledge_id": knowledge_id}
-    return sorted(connection.execute(RESTORE_HISTORY, values).scalars())
+    history = sorted(connection.execute(RESTORE_HISTORY, values).scalars())
+    unmark_turns_of(connection, tenant_id, [knowledge_id, *history])
+    return history
 
 
 def find_source_pages(connection: Connection, tenant_id: UUID, knowledge_ids: Sequence[UUID]) -> list[UUID]:

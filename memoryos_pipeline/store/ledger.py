@@ -89,6 +89,11 @@ FAIL = text("""
     returning work_id
 """)
 
+REST = text("""
+    update memoryos.work set run_after = clock_timestamp() + :seconds * interval '1 second'
+     where work_id = :work_id and fence = :fence and state = 'done'
+""")
+
 DEAD_LETTER = text("""
     insert into memoryos.dead_letter (tenant_id, work_id, fence, error_class, error)
     values (:tenant_id, :work_id, :fence, :error_class, :error) on conflict do nothing
@@ -128,6 +133,11 @@ def hold(connection: Connection, lease: Lease) -> None:
     """Check, in the transaction of an intermediate effect, that the lease still stands. Raises FencedError."""
     if connection.execute(HOLD, {"work_id": lease.work_id, "fence": lease.fence}).first() is None:
         raise FencedError
+
+
+def rest(connection: Connection, lease: Lease, *, seconds: float) -> None:
+    """Keep sweeps from waking a completed row for a while; whoever owes it wakes it at once."""
+    connection.execute(REST, {"work_id": lease.work_id, "fence": lease.fence, "seconds": seconds})
 
 
 class Ledger:

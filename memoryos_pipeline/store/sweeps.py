@@ -26,9 +26,9 @@ OWE_DUE = """
     on conflict (tenant_id, kind, subject_key) do update
        set generation = work.generation + 1, state = 'ready', attempts = 0, enqueued_at = null, finished_at = null,
            run_after = clock_timestamp()
-     where work.state = 'done'
+     where work.state = 'done' and work.run_after <= clock_timestamp()
 """
-"""Only finished rows are woken: one that is ready, leased or dead already stands for what is due."""
+"""Only finished rows that do not rest are woken: one that is ready, leased or dead already stands for what is due."""
 
 FLUSH = text(
     OWE_DUE.format(
@@ -56,7 +56,7 @@ FORGET = text(
         due="""
     select k.tenant_id, k.scope_id, k.scope_id::text from memoryos.knowledge k
       join memoryos.tenant t on t.tenant_id = k.tenant_id and not t.on_hold
-     where k.status = 'active' and k.forget_at <= memoryos.now()
+     where k.status = 'active' and k.forget_at <= memoryos.now() and k.pinned_at is null
     union
     select k.tenant_id, k.scope_id, k.scope_id::text from memoryos.knowledge k
       join memoryos.tenant t on t.tenant_id = k.tenant_id and not t.on_hold

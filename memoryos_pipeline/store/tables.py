@@ -156,6 +156,11 @@ knowledge_source = _table(
     key="tenant_id:uuid knowledge_id:uuid conversation_id:uuid seq:bigint",
     required="page_id:uuid",
 )
+turn_left = _table(
+    "turn_left",
+    key="tenant_id:uuid conversation_id:uuid seq:bigint",
+    required="left_at:moment",
+)
 knowledge_note = _table(
     "knowledge_note",
     key="tenant_id:uuid knowledge_id:uuid version:integer",

@@ -75,6 +75,17 @@ create table memoryos.knowledge_source (
 create index knowledge_source_by_turn on memoryos.knowledge_source (tenant_id, conversation_id, seq);
 create index knowledge_source_by_page on memoryos.knowledge_source (tenant_id, page_id);
 
+create table memoryos.turn_left (
+    tenant_id        uuid not null,
+    conversation_id  uuid not null,
+    seq              bigint not null,
+    left_at          timestamptz not null default memoryos.now(),
+    primary key (tenant_id, conversation_id, seq),
+    foreign key (tenant_id, conversation_id, seq) references memoryos.turn on delete cascade
+);
+comment on table memoryos.turn_left is
+    'Turns that left recall because everything known from them was forgotten. The mark outlives the purge; restoring removes it.';
+
 create table memoryos.knowledge_note (
     tenant_id            uuid not null,
     knowledge_id         uuid not null,

@@ -79,7 +79,9 @@ create table memoryos.llm_call (
     primary key (tenant_id, task, request_sha256),
     foreign key (tenant_id, scope_id) references memoryos.scope on delete cascade
 );
-comment on table memoryos.llm_call is 'Journal of model answers, kept so that a crash after the answer never pays twice.';
+create index llm_call_by_scope on memoryos.llm_call (tenant_id, scope_id);
+comment on table memoryos.llm_call is
+    'Journal of model answers, kept so that a crash after the answer never pays twice; a purge takes those whose work is over.';
 
 create table memoryos.budget (
     tenant_id     uuid not null references memoryos.tenant on delete cascade,

@@ -37,7 +37,7 @@ grant select (tenant_id, scope_id) on memoryos.scope to memoryos_ledger;
 grant select (tenant_id, scope_id, conversation_id, last_activity_at, next_seq, sealed_through, closed_at)
     on memoryos.conversation to memoryos_ledger;
 grant select (tenant_id, scope_id, page_id, cools_at) on memoryos.page to memoryos_ledger;
-grant select (tenant_id, scope_id, knowledge_id, forget_at, purge_at, status) on memoryos.knowledge to memoryos_ledger;
+grant select (tenant_id, scope_id, knowledge_id, forget_at, purge_at, pinned_at, status) on memoryos.knowledge to memoryos_ledger;
 grant select (tenant_id, scope_id, applied_at) on memoryos.access_event to memoryos_ledger;
 do $$
 declare table_name text;

@@ -60,8 +60,11 @@ create view memory_v1.profile with (security_invoker = true) as
 select t.tenant_id, s.user_id, s.agent_id, t.actor, t.dimension, t.level, t.confidence, t.knowledge_ids, t.updated_at, t.version,
        t.scope_id
   from memoryos.trait t
-  join memoryos.scope s on s.tenant_id = t.tenant_id and s.scope_id = t.scope_id;
-comment on view memory_v1.profile is 'What the memory makes of a person: one row a trait, each with its evidence.';
+  join memoryos.scope s on s.tenant_id = t.tenant_id and s.scope_id = t.scope_id
+ where exists (select from memoryos.knowledge k
+                where k.tenant_id = t.tenant_id and k.knowledge_id = any(t.knowledge_ids) and k.status = 'active');
+comment on view memory_v1.profile is
+    'What the memory makes of a person: one row a trait, each with its evidence, as long as some of that is held to be true.';
 comment on column memory_v1.profile.dimension is 'Which trait.';
 comment on column memory_v1.profile.level is 'How it is pronounced.';
 comment on column memory_v1.profile.confidence is 'How sure this is, 0 to 1.';

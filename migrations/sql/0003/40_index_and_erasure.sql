@@ -1,5 +1,5 @@
--- What may be recalled, and the text its index rows are made from. A turn has left recall when its page is archived
--- and everything known from it is forgotten.
+-- What may be recalled, and the text its index rows are made from. A turn has left recall when it is marked so, or
+-- when its page is archived and everything known from it is forgotten.
 create view memoryos.recallable with (security_invoker = true) as
 select p.tenant_id, 'page' as owner_kind, p.page_id as owner_id, p.summary as content,
        'summary:' || p.page_id as subject_key, w.state = 'done' as is_due
@@ -24,7 +24,9 @@ select t.tenant_id, 'turn', t.turn_id, t.content, 'turns:' || p.page_id, w.state
                join memoryos.knowledge k on k.tenant_id = s.tenant_id and k.knowledge_id = s.knowledge_id
               group by s.tenant_id, s.conversation_id, s.seq) cited
     on cited.tenant_id = t.tenant_id and cited.conversation_id = t.conversation_id and cited.seq = t.seq
- where t.kind = 'normal' and p.last_seq >= t.seq and (p.tier <> 'archived' or coalesce(cited.is_known, true));
+ where t.kind = 'normal' and p.last_seq >= t.seq and (p.tier <> 'archived' or coalesce(cited.is_known, true))
+   and not exists (select from memoryos.turn_left gone
+                    where gone.tenant_id = t.tenant_id and gone.conversation_id = t.conversation_id and gone.seq = t.seq);
 comment on view memoryos.recallable is
     'Every text that may be recalled; is_due says that indexing it has been done, so that its index rows must be there.';
 

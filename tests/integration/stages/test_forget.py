@@ -13,12 +13,19 @@ from memoryos_pipeline.stages import forget as forget_stage
 from memoryos_pipeline.stages.embed import embed
 from memoryos_pipeline.stages.forget import forget, preview_forgetting
 from memoryos_pipeline.stages.restore import restore_knowledge
+from memoryos_pipeline.store.sweeps import owe_due
 from memoryos_pipeline.store.tenants import create_tenant
 from tests.conftest import Stack
 from tests.integration.stages.cold import Cold
 
 INDEXED = "select distinct owner_kind, owner_id from memoryos.{table} order by 1, 2"
 INDEX_TABLES = ("embedding", "posting", "posting_length")
+ANSWER = """
+    insert into memoryos.llm_call (tenant_id, request_sha256, task, scope_id, work_id, fence, model, prompt_version,
+                                   response)
+    select tenant_id, sha256('x'), kind, scope_id, work_id, 1, 'm', 'p',
+           jsonb_build_object('content', 'I play the cello') from memoryos.work returning task
+"""
 FADED = 116.0
 """Days after which a row of the default policy that nobody touched is due."""
 GRACE_OVER = FADED + 31
@@ -36,6 +43,13 @@ def _sweep(cold: Cold, user: str = "maya") -> None:
     cold.owe(WorkKind.FORGET, scope_id(cold.tenant_id, user, "companion"))
     for lease in cold.claim(WorkKind.FORGET):
         forget(cold.parts, lease)
+
+
+def _due_sweeps(cold: Cold, times: int) -> None:
+    for _ in range(times):
+        owe_due(cold.stack.ledger_database, name="forget")
+        for lease in cold.claim(WorkKind.FORGET):
+            forget(cold.parts, lease)
 
 
 def _embed(cold: Cold) -> None:
@@ -235,6 +249,56 @@ class TestTurns:
         _embed(cold)
         assert _index(cold)["embedding"] == []
 
+    def test_purged_text_does_not_return(self, cold: Cold) -> None:
+        """Nothing cites the turn any more, its page is embedded anew: the turn stays out, no invariant is broken."""
+        _learn(cold, "I play the cello", "- hm, so many bees")
+        cold.rows("update memoryos.page set archived_at = memoryos.now() returning 1")
+        cold.at(FADED)
+        _sweep(cold)
+        cold.at(GRACE_OVER)
+        _sweep(cold)
+        assert cold.rows("select count(*) from memoryos.knowledge_source") == [(0,)]
+        cold.rows("update memoryos.work set state = 'ready' where kind = 'embed' returning 1")
+        _embed(cold)
+        indexed = "select content from memoryos.turn join memoryos.embedding on owner_id = turn_id"
+        assert cold.rows(indexed) == [("- hm, so many bees",)]
+        assert cold.rows("select sentence from memoryos.violations where invariant in ('I5', 'I12')") == []
+
+    def test_a_turn_of_a_warm_page_leaves_with_the_last_row_it_gave(self, cold: Cold) -> None:
+        """Its knowledge is purged while its page is still warm: the turn leaves then, for nobody will know later."""
+        _learn(cold, "I play the cello", archived=False)
+        cold.at(FADED)
+        _sweep(cold)
+        cold.at(GRACE_OVER)
+        _sweep(cold)
+        cold.rows("update memoryos.work set state = 'ready' where kind = 'embed' returning 1")
+        _embed(cold)
+        assert _index(cold) == {table: [] for table in INDEX_TABLES}
+
+    def test_a_turn_that_another_row_cites_stays_through_a_purge(self, cold: Cold) -> None:
+        """One of the two rows a turn gave is purged: the turn is still evidence of the other."""
+        _learn(cold, "I play the cello", "*I am allergic to penicillin", archived=False)
+        cold.rows("update memoryos.knowledge_source set seq = 1 returning 1")
+        cold.at(FADED)
+        _sweep(cold)
+        cold.at(GRACE_OVER)
+        _sweep(cold)
+        assert cold.rows("select count(*) from memoryos.turn_left") == [(0,)]
+        assert [kind for kind, _ in _index(cold)["embedding"]].count("turn") == 2
+
+    def test_restoring_takes_the_mark_away(self, cold: Cold) -> None:
+        """A turn is marked while it is out of recall, and not a moment longer."""
+        _learn(cold, "residence=Fukuoka", day=0)
+        _learn(cold, "residence=Osaka", day=1)
+        marks = "select seq, left_at = memoryos.now() from memoryos.turn_left order by seq"
+        cold.at(FADED)
+        _sweep(cold)
+        assert cold.rows(marks) == [(1, True), (2, True)]
+        restore_knowledge(cold.parts, cold.tenant_id, _knowledge_id(cold, "Maya: the residence is Osaka"))
+        assert cold.rows(marks) == []
+        _embed(cold)
+        assert [kind for kind, _ in _index(cold)["embedding"]] == ["knowledge", "turn", "turn"]
+
 
 class TestPurge:
     def test_text_is_deleted_when_its_grace_is_over(self, cold: Cold) -> None:
@@ -252,6 +316,25 @@ class TestPurge:
             assert cold.rows(f"select count(*) from memoryos.{table}") == [(0,)], table
         assert _events(cold, "knowledge_purged") == 3
         assert cold.rows("select count(*) from memoryos.turn") == [(3,)]
+
+    def test_kept_answers_go_with_what_they_said(self, cold: Cold) -> None:
+        """No journaled answer of finished work repeats purged text; one that a crash may still need is kept."""
+        _learn(cold, "I play the cello")
+        assert {task for (task,) in cold.rows(ANSWER)} == {"distill", "merge", "embed"}
+        cold.at(FADED)
+        _sweep(cold)
+        assert cold.rows("select count(*) from memoryos.llm_call") == [(3,)]
+        cold.rows("update memoryos.work set state = 'ready' where kind = 'merge' returning 1")
+        cold.at(GRACE_OVER)
+        _sweep(cold)
+        assert cold.rows("select task from memoryos.llm_call") == [("merge",)]
+        cold.rows("update memoryos.work set state = 'done' where kind = 'merge' returning 1")
+        _learn(cold, "I had soup", day=GRACE_OVER)
+        cold.at(GRACE_OVER + FADED)
+        _sweep(cold)
+        cold.at(GRACE_OVER + GRACE_OVER)
+        _sweep(cold)
+        assert cold.rows("select task from memoryos.llm_call") == []
 
     def test_a_trait_keeps_what_evidence_is_left(self, cold: Cold) -> None:
         """One of two findings is purged: the trait cites the other."""
@@ -290,6 +373,30 @@ class TestBrake:
         assert len(cold.live()) == 6
         assert _index(cold) == before
         assert cold.rows("select amount from memoryos.event where kind = 'forget_braked'") == [(6.0,)]
+
+    def test_a_braked_scope_is_not_looked_at_every_few_seconds(self, stack: Stack) -> None:
+        """Fifty sweeps in a row run it once; it is looked at again after its rest, or at once when it is owed."""
+        cold = Cold(stack, policy=Policy(forget_brake_min_rows=5))
+        cold.at(0)
+        _learn(cold, *(f"statement number {n}" for n in range(6)))
+        cold.at(FADED)
+        executions = "select executions from memoryos.work where kind = 'forget'"
+        _due_sweeps(cold, 50)
+        assert cold.rows(executions) == [(1,)]
+        cold.rows(
+            "update memoryos.work set run_after = run_after - interval '1 hour' where kind = 'forget' returning 1"
+        )
+        _due_sweeps(cold, 50)
+        assert cold.rows(executions) == [(2,)]
+        _sweep(cold)
+        assert cold.rows(executions) == [(3,)]
+
+    def test_a_sweep_wakes_nobody_for_a_pinned_row(self, cold: Cold) -> None:
+        """What is pinned is not due, whatever date it has."""
+        _learn(cold, "I play the cello")
+        cold.rows("update memoryos.knowledge set pinned_at = memoryos.now() returning 1")
+        cold.at(FADED)
+        assert owe_due(cold.stack.ledger_database, name="forget") == 0
 
     def test_a_braked_sweep_purges_nothing_either(self, stack: Stack) -> None:
         """A clock that jumped must not delete what is still in its grace."""
