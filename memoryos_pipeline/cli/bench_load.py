@@ -19,7 +19,7 @@ from sqlalchemy.dialects.postgresql import psycopg as psycopg_dialect
 from memoryos_pipeline.domain import ids
 from memoryos_pipeline.domain.language import detect_language
 from memoryos_pipeline.domain.policies import DEFAULT
-from memoryos_pipeline.domain.turn_body import hash_turn, parse_turn
+from memoryos_pipeline.domain.turn_body import canonical_turn, hash_canonical, parse_turn
 from memoryos_pipeline.domain.turns import NewTurn
 from memoryos_pipeline.sample import sample_turns
 from memoryos_pipeline.store.database import SET_TENANT
@@ -29,7 +29,6 @@ from memoryos_pipeline.store.turns import (
     OPEN_CONVERSATIONS,
     ConversationShare,
     TurnRow,
-    hex_bytes,
     share_values,
     turn_values,
 )
@@ -200,28 +199,23 @@ class _SqlRequest:
         share = ConversationShare(
             conversation_id=conversation, scope_id=scope, external_id=first.conversation_id, user_id=first.user_id,
             agent_id=first.agent_id, turns=len(rows), last_turn_at=max(turn.occurred_at for turn in turns),
+            tail_turn_at=turns[-1].occurred_at,
         )  # fmt: skip
         return cls(share, rows, share_values(tenant_id, [share]))
 
 
 def _row(turn: NewTurn, conversation: UUID, scope: UUID) -> TurnRow:
-    return {
-        "conversation_id": str(conversation),
-        "seq": 0,
-        "turn_id": str(ids.turn_id(conversation, turn.client_turn_id)),
-        "scope_id": str(scope),
-        "client_turn_id": turn.client_turn_id,
-        "body_sha256": hex_bytes(hash_turn(turn)),
-        "role": turn.role,
-        "speaker": turn.speaker,
-        "content": turn.content,
-        "parts": turn.parts,
-        "metadata": turn.metadata,
-        "kind": turn.kind,
-        "lang": detect_language(turn.content),
-        "occurred_at": turn.occurred_at.isoformat(),
-        "utc_offset_minutes": (turn.occurred_at.utcoffset() or timedelta()) // timedelta(minutes=1),
-    }
+    canonical = canonical_turn(turn)
+    return TurnRow(
+        conversation=str(conversation),
+        seq=0,
+        turn_id=str(ids.turn_id(conversation, turn.client_turn_id)),
+        scope=str(scope),
+        sha256=hash_canonical(canonical),
+        lang=detect_language(turn.content),
+        utc_offset_minutes=(turn.occurred_at.utcoffset() or timedelta()) // timedelta(minutes=1),
+        canonical=canonical,
+    )
 
 
 class _SqlSender:
@@ -239,9 +233,8 @@ class _SqlSender:
         execute, share = self._connection.execute, request.share
         execute(self._set_tenant, {"tenant_id": str(self._tenant_id)})
         _, next_seq, sealed_through = execute(self._open, request.opening).fetchall()[0]
-        for seq, row in enumerate(request.rows, start=next_seq - share.turns):
-            row["seq"] = seq
-        values = turn_values(self._tenant_id, request.rows, users=[share.user_id])
+        rows = [row._replace(seq=seq) for seq, row in enumerate(request.rows, start=next_seq - share.turns)]
+        values = turn_values(self._tenant_id, rows, users=[share.user_id])
         if execute(self._insert, values).fetchall()[0][0] != share.turns:
             raise RuntimeError("a turn was there already")
         if next_seq - 1 - sealed_through > DEFAULT.hot_capacity_turns:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 from memoryos_pipeline.domain.policies import Policy
 
@@ -35,7 +36,7 @@ def plan_pages(turns: Sequence[TurnMark], policy: Policy, *, flush: bool = False
     Pages before the last silence leave, then the oldest while more than the hot capacity stay. `flush` seals
     every turn that is left.
     """
-    runs = list(_split_at_silences(turns, timedelta(hours=policy.page_break_hours)))
+    runs = list(_split_at_silences(turns, policy))
     last_run = runs[-1] if runs else ()
     pages = [page for run in runs[:-1] for page in _cut(run, policy.page_size_turns)]
     for page in _cut(last_run, policy.page_size_turns):
@@ -51,11 +52,27 @@ def is_idle(now: datetime, *, last_activity_at: datetime, closed_at: datetime | 
     return closed_at is not None or now - last_activity_at >= timedelta(minutes=policy.idle_flush_minutes)
 
 
-def _split_at_silences(turns: Sequence[TurnMark], silence: timedelta) -> Iterator[Sequence[TurnMark]]:
+def is_silence(before: datetime, after: datetime, policy: Policy) -> bool:
+    """Tell whether two neighbouring turns belong to different sittings.
+
+    A jump back in time is a break too: a late import is another sitting.
+    """
+    return abs(after - before) >= timedelta(hours=policy.page_break_hours)
+
+
+def leaves_hot(*, unsealed: int, before: datetime | None, moments: Sequence[datetime], policy: Policy) -> bool:
+    """Tell whether recording turns of these moments makes a page leave: too many stay, or a silence lies among them.
+
+    `unsealed` counts the hot turns with the new ones; `before` is the moment of the turn ahead of them, if it is hot.
+    """
+    line = [before, *moments] if before else moments
+    return unsealed > policy.hot_capacity_turns or any(is_silence(a, b, policy) for a, b in pairwise(line))
+
+
+def _split_at_silences(turns: Sequence[TurnMark], policy: Policy) -> Iterator[Sequence[TurnMark]]:
     start = 0
     for index in range(1, len(turns)):
-        # A jump back in time is a break too: a late import is another sitting.
-        if abs(turns[index].occurred_at - turns[index - 1].occurred_at) >= silence:
+        if is_silence(turns[index - 1].occurred_at, turns[index].occurred_at, policy):
             yield turns[start:index]
             start = index
     if turns:

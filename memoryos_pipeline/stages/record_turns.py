@@ -15,8 +15,9 @@ from sqlalchemy.exc import DBAPIError
 from memoryos_pipeline.domain import ids
 from memoryos_pipeline.domain.errors import ContendedError, NotFoundError, TurnConflictError
 from memoryos_pipeline.domain.language import detect_language
+from memoryos_pipeline.domain.paging import leaves_hot
 from memoryos_pipeline.domain.policies import Policy
-from memoryos_pipeline.domain.turn_body import MAX_TURNS, hash_turn
+from memoryos_pipeline.domain.turn_body import MAX_TURNS, canonical_turn, hash_canonical
 from memoryos_pipeline.domain.turns import NewTurn, Receipt
 from memoryos_pipeline.domain.work import Owed, WorkKind
 from memoryos_pipeline.store.database import Database
@@ -26,7 +27,6 @@ from memoryos_pipeline.store.turns import (
     OpenedConversation,
     TurnRow,
     find_turns,
-    hex_bytes,
     insert_turns,
     lock_conversations,
     mark_closed,
@@ -46,6 +46,8 @@ class _Place:
 
     conversation_id: UUID
     scope_id: UUID
+    conversation_text: str
+    scope_text: str
 
 
 class _Draft(NamedTuple):
@@ -55,6 +57,7 @@ class _Draft(NamedTuple):
     place: _Place
     turn_id: UUID
     turn_key: str
+    canonical: str
     body_sha256: bytes
     lang: str
 
@@ -151,17 +154,20 @@ class _Recorder:
         inserted, position = insert_turns(connection, self._tenant_id, rows, users=users)
         if inserted < len(rows):
             raise _SomePresentError
-        self._owe_advance(connection, [share for share, _ in shares], opened)
+        self._owe_advance(connection, shares, opened)
         return {draft.turn_key: _receipt(draft, seq, position, duplicate=False) for seq, draft in numbered}
 
     def _owe_advance(
-        self, connection: Connection, shares: Sequence[ConversationShare], opened: dict[UUID, OpenedConversation]
+        self,
+        connection: Connection,
+        shares: Sequence[tuple[ConversationShare, Sequence[_Draft]]],
+        opened: dict[UUID, OpenedConversation],
     ) -> None:
-        owed = []
-        for share in shares:
-            conversation = opened[share.conversation_id]
-            if conversation.next_seq - 1 - conversation.sealed_through > self._policy.hot_capacity_turns:
-                owed.append(Owed(WorkKind.ADVANCE, str(share.conversation_id), share.scope_id))
+        owed = [
+            Owed(WorkKind.ADVANCE, str(share.conversation_id), share.scope_id)
+            for share, drafts in shares
+            if _leaves_hot(opened[share.conversation_id], drafts, self._policy)
+        ]
         owe(connection, self._tenant_id, owed, max_attempts=self._max_attempts)
 
     def _in_order(self, receipts: dict[str, Receipt]) -> list[Receipt]:
@@ -183,14 +189,16 @@ def _drafts(tenant_id: UUID, turns: Sequence[NewTurn]) -> list[_Draft]:
         name = (turn.user_id, turn.agent_id, turn.conversation_id)
         if name not in places:
             scope = ids.scope_id(tenant_id, turn.user_id, turn.agent_id)
-            places[name] = _Place(ids.conversation_id(scope, turn.conversation_id), scope)
+            conversation = ids.conversation_id(scope, turn.conversation_id)
+            places[name] = _Place(conversation, scope, str(conversation), str(scope))
         drafts.append(_draft(turn, places[name]))
     return drafts
 
 
 def _draft(turn: NewTurn, place: _Place) -> _Draft:
     turn_id = ids.turn_id(place.conversation_id, turn.client_turn_id)
-    return _Draft(turn, place, turn_id, str(turn_id), hash_turn(turn), detect_language(turn.content))
+    canonical, lang = canonical_turn(turn), detect_language(turn.content)
+    return _Draft(turn, place, turn_id, str(turn_id), canonical, hash_canonical(canonical), lang)
 
 
 def _without_repeats(drafts: Sequence[_Draft]) -> list[_Draft]:
@@ -219,28 +227,31 @@ def _share(place: _Place, drafts: Sequence[_Draft]) -> ConversationShare:
         agent_id=turn.agent_id,
         turns=len(drafts),
         last_turn_at=max(draft.turn.occurred_at for draft in drafts),
+        tail_turn_at=drafts[-1].turn.occurred_at,
+    )
+
+
+def _leaves_hot(conversation: OpenedConversation, drafts: Sequence[_Draft], policy: Policy) -> bool:
+    unsealed = conversation.next_seq - 1 - conversation.sealed_through
+    return leaves_hot(
+        unsealed=unsealed,
+        before=conversation.before_turn_at if unsealed > len(drafts) else None,
+        moments=[draft.turn.occurred_at for draft in drafts],
+        policy=policy,
     )
 
 
 def _row(draft: _Draft, seq: int) -> TurnRow:
-    turn, place = draft.turn, draft.place
-    return {
-        "conversation_id": str(place.conversation_id),
-        "seq": seq,
-        "turn_id": draft.turn_key,
-        "scope_id": str(place.scope_id),
-        "client_turn_id": turn.client_turn_id,
-        "body_sha256": hex_bytes(draft.body_sha256),
-        "role": turn.role,
-        "speaker": turn.speaker,
-        "content": turn.content,
-        "parts": turn.parts,
-        "metadata": turn.metadata,
-        "kind": turn.kind,
-        "lang": draft.lang,
-        "occurred_at": turn.occurred_at.isoformat(),
-        "utc_offset_minutes": (turn.occurred_at.utcoffset() or ZERO) // MINUTE,
-    }
+    return TurnRow(
+        conversation=draft.place.conversation_text,
+        seq=seq,
+        turn_id=draft.turn_key,
+        scope=draft.place.scope_text,
+        sha256=draft.body_sha256,
+        lang=draft.lang,
+        utc_offset_minutes=(draft.turn.occurred_at.utcoffset() or ZERO) // MINUTE,
+        canonical=draft.canonical,
+    )
 
 
 def _receipt(draft: _Draft, seq: int, position: int, *, duplicate: bool) -> Receipt:

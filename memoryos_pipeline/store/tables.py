@@ -91,7 +91,7 @@ conversation = _table(
         scope_id:uuid external_id:text next_seq:bigint sealed_through:bigint indexed_through:bigint
         assigned_through:bigint last_activity_at:moment created_at:moment
     """,
-    optional="last_turn_at:moment closed_at:moment",
+    optional="last_turn_at:moment tail_turn_at:moment before_turn_at:moment closed_at:moment",
 )
 turn = _table(
     "turn",

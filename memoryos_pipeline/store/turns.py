@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypedDict
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Connection, text
@@ -19,7 +19,7 @@ OPEN_CONVERSATIONS = text("""
         select a.*, pg_advisory_xact_lock_shared(a.lock_key)
           from json_to_recordset(cast(:shares as json))
                as a(conversation_id uuid, scope_id uuid, external_id text, user_id text, agent_id text, subject bytea,
-                    lock_key bigint, turns bigint, last_turn_at timestamptz)
+                    lock_key bigint, turns bigint, last_turn_at timestamptz, tail_turn_at timestamptz)
          where not exists (select from memoryos.deletion_ledger d
                             where d.tenant_id = :tenant_id and d.subject_hash = a.subject)
          order by a.conversation_id
@@ -31,18 +31,21 @@ OPEN_CONVERSATIONS = text("""
         on conflict do nothing
     )
     insert into memoryos.conversation as c
-           (tenant_id, conversation_id, scope_id, external_id, next_seq, last_turn_at, last_activity_at)
-    select :tenant_id, a.conversation_id, a.scope_id, a.external_id, 1 + a.turns, a.last_turn_at,
+           (tenant_id, conversation_id, scope_id, external_id, next_seq, last_turn_at, tail_turn_at, last_activity_at)
+    select :tenant_id, a.conversation_id, a.scope_id, a.external_id, 1 + a.turns, a.last_turn_at, a.tail_turn_at,
            (select memoryos.now())
       from asked a order by a.conversation_id
     on conflict (tenant_id, conversation_id) do update
        set next_seq = c.next_seq + excluded.next_seq - 1,
            last_turn_at = greatest(c.last_turn_at, excluded.last_turn_at),
+           before_turn_at = c.tail_turn_at,
+           tail_turn_at = excluded.tail_turn_at,
            last_activity_at = excluded.last_activity_at,
            closed_at = null
-    returning conversation_id, next_seq, sealed_through
+    returning conversation_id, next_seq, sealed_through, before_turn_at
 """)
 
+# Rows travel as one JSON text: measured against an array a column, it halves what the driver does per turn.
 INSERT_TURNS = text("""
     with moment as materialized (
         select memoryos.now() as at
@@ -52,9 +55,9 @@ INSERT_TURNS = text("""
                                    utc_offset_minutes, recorded_at)
         select :tenant_id, t.*, m.at
           from moment m, json_to_recordset(cast(:rows as json))
-               as t(conversation_id uuid, seq bigint, turn_id uuid, scope_id uuid, client_turn_id text,
-                    body_sha256 bytea, role text, speaker text, content text, parts jsonb, metadata jsonb,
-                    kind text, lang text, occurred_at timestamptz, utc_offset_minutes smallint)
+               as t(conversation uuid, seq bigint, turn_id uuid, scope uuid, client_turn_id text, sha256 bytea,
+                    role text, speaker text, content text, parts jsonb, metadata jsonb, kind text, lang text,
+                    occurred_at timestamptz, utc_offset_minutes smallint)
          where not exists (select from memoryos.deletion_ledger d
                             where d.tenant_id = :tenant_id and d.subject_hash = any(cast(:subjects as bytea[])))
         on conflict do nothing
@@ -88,7 +91,7 @@ CLOSE_CONVERSATION = text("""
 
 @dataclass(frozen=True, slots=True)
 class ConversationShare:
-    """What one request adds to one conversation: how many turns, and the latest turn time among them."""
+    """What one request adds to one conversation: how many turns, the latest turn time, and that of its last turn."""
 
     conversation_id: UUID
     scope_id: UUID
@@ -97,34 +100,32 @@ class ConversationShare:
     agent_id: str
     turns: int
     last_turn_at: datetime
+    tail_turn_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedConversation:
-    """A conversation after its counter was raised, its row locked until the commit."""
+    """A conversation after its counter was raised, its row locked until the commit.
+
+    `before_turn_at` is the turn time of the turn ahead of the request's first, None when there is none.
+    """
 
     next_seq: int
     sealed_through: int
+    before_turn_at: datetime | None
 
 
-class TurnRow(TypedDict):
-    """One turn as inserted: a JSON object, ids as text, the hash as `\\x` and hexadecimal digits."""
+class TurnRow(NamedTuple):
+    """One turn as inserted: ids as text, and the rest as the JSON object `canonical` of domain.turn_body."""
 
-    conversation_id: str
+    conversation: str
     seq: int
     turn_id: str
-    scope_id: str
-    client_turn_id: str
-    body_sha256: str
-    role: str
-    speaker: str
-    content: str
-    parts: list[Any] | None
-    metadata: dict[str, Any]
-    kind: str
+    scope: str
+    sha256: bytes
     lang: str
-    occurred_at: str
     utc_offset_minutes: int
+    canonical: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,14 +156,15 @@ def share_values(tenant_id: UUID, shares: Sequence[ConversationShare]) -> dict[s
             "external_id": share.external_id,
             "user_id": share.user_id,
             "agent_id": share.agent_id,
-            "subject": hex_bytes(subject_hash(tenant_id, share.user_id)),
+            "subject": rf"\x{subject_hash(tenant_id, share.user_id).hex()}",
             "lock_key": subject_lock_key(tenant_id, share.user_id),
             "turns": share.turns,
             "last_turn_at": share.last_turn_at.isoformat(),
+            "tail_turn_at": share.tail_turn_at.isoformat(),
         }
         for share in shares
     ]
-    return {"tenant_id": tenant_id, "shares": _to_json(rows)}
+    return {"tenant_id": tenant_id, "shares": json.dumps(rows)}
 
 
 def insert_turns(
@@ -178,17 +180,17 @@ def turn_values(tenant_id: UUID, rows: Sequence[TurnRow], *, users: Iterable[str
     return {
         "tenant_id": tenant_id,
         "subjects": [subject_hash(tenant_id, user) for user in users],
-        "rows": _to_json(rows),
+        "rows": f"[{','.join(map(_row_json, rows))}]",
     }
 
 
-# Rows travel as one JSON text: measured against an array a column, it halves what the driver does per turn.
-_to_json = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
-
-
-def hex_bytes(digest: bytes) -> str:
-    """Return bytes as Postgres reads them from text."""
-    return rf"\x{digest.hex()}"
+def _row_json(row: TurnRow) -> str:
+    # The canonical form is JSON already and goes in as it is; what stands before it are ids, digits and names of ours.
+    return (
+        f'{{"conversation":"{row.conversation}","seq":{row.seq},"turn_id":"{row.turn_id}","scope":"{row.scope}",'
+        f'"sha256":"\\\\x{row.sha256.hex()}","lang":"{row.lang}","utc_offset_minutes":{row.utc_offset_minutes},'
+        f"{row.canonical[1:]}"
+    )
 
 
 def lock_conversations(connection: Connection, tenant_id: UUID, conversation_ids: Sequence[UUID]) -> None:

@@ -158,7 +158,7 @@ class TestEraseUser:
         """Whoever is recording when an erasure begins is waited for, and erased; whoever comes after is refused."""
         _record(stack, "first")
         scope = scope_id(stack.tenant_id, "maya", "new agent")
-        share = ConversationShare(mint_id(), scope, CANARY, "maya", "new agent", 1, parse_turn(BODY).occurred_at)
+        share = ConversationShare(mint_id(), scope, CANARY, "maya", "new agent", 1, *[parse_turn(BODY).occurred_at] * 2)
         with ThreadPoolExecutor(1) as pool:
             with stack.app.transaction(stack.tenant_id) as connection:
                 open_conversations(connection, stack.tenant_id, [share])

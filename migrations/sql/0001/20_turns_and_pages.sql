@@ -27,6 +27,8 @@ create table memoryos.conversation (
     assigned_through  bigint not null default 0,
     last_activity_at  timestamptz not null default memoryos.now(),
     last_turn_at      timestamptz,
+    tail_turn_at      timestamptz,
+    before_turn_at    timestamptz,
     closed_at         timestamptz,
     created_at        timestamptz not null default memoryos.now(),
     primary key (tenant_id, conversation_id),
@@ -34,6 +36,8 @@ create table memoryos.conversation (
     foreign key (tenant_id, scope_id) references memoryos.scope on delete cascade,
     check (sealed_through < next_seq and indexed_through <= sealed_through)
 ) with (fillfactor = 70);
+comment on column memoryos.conversation.tail_turn_at is 'Turn time of the newest turn by sequence.';
+comment on column memoryos.conversation.before_turn_at is 'What tail_turn_at was before the last request: a silence since then ends a page.';
 create index conversation_open_tail on memoryos.conversation (last_activity_at)
     where sealed_through < next_seq - 1;
 create index conversation_unindexed on memoryos.conversation (tenant_id, scope_id)

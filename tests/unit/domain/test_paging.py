@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from memoryos_pipeline.domain.paging import PageSpan, TurnMark, is_idle, plan_pages
+from memoryos_pipeline.domain.paging import PageSpan, TurnMark, is_idle, leaves_hot, plan_pages
 from memoryos_pipeline.domain.policies import Policy
 
 POLICY = Policy()
@@ -83,3 +83,20 @@ class TestIdle:
         assert is_idle(now, last_activity_at=START, closed_at=None, policy=POLICY)
         assert is_idle(START, last_activity_at=START, closed_at=START, policy=POLICY)
         assert not is_idle(now - timedelta(seconds=1), last_activity_at=START, closed_at=None, policy=POLICY)
+
+
+class TestLeavesHot:
+    def test_too_many_turns_let_a_page_leave(self) -> None:
+        """The thirteenth message does; the twelfth does not."""
+        moments = [datetime(2026, 5, 4, tzinfo=UTC)]
+
+        assert leaves_hot(unsealed=13, before=None, moments=moments, policy=POLICY)
+        assert not leaves_hot(unsealed=12, before=None, moments=moments, policy=POLICY)
+
+    def test_a_silence_lets_the_page_before_it_leave(self) -> None:
+        """One turn a day later is enough, whether it came alone or with others."""
+        monday, tuesday = datetime(2026, 5, 4, tzinfo=UTC), datetime(2026, 5, 5, tzinfo=UTC)
+
+        assert leaves_hot(unsealed=2, before=monday, moments=[tuesday], policy=POLICY)
+        assert leaves_hot(unsealed=2, before=None, moments=[monday, tuesday], policy=POLICY)
+        assert not leaves_hot(unsealed=1, before=None, moments=[tuesday], policy=POLICY)
