@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Row, text
+from sqlalchemy.exc import OperationalError
 
 from memoryos_pipeline.domain.errors import FencedError
 from memoryos_pipeline.domain.work import Lease, Owed, RetryDecision
@@ -39,7 +40,7 @@ OWE_ONCE = text("""
     on conflict (tenant_id, kind, subject_key) do nothing
 """)
 
-CLAIM = text("""
+_CLAIM = """
     update memoryos.work w
        set state = 'leased', fence = w.fence + 1, attempts = w.attempts + 1, executions = w.executions + 1,
            owner = :owner, lease_until = clock_timestamp() + :lease_seconds * interval '1 second'
@@ -48,11 +49,23 @@ CLAIM = text("""
                and attempts < max_attempts
                and ((state = 'ready' and run_after <= clock_timestamp())
                     or (state = 'leased' and lease_until < clock_timestamp()))
-             order by work_id for update skip locked) due
+             order by work_id for update {locked}) due
      where w.work_id = due.work_id
     returning w.work_id, w.tenant_id, w.scope_id, w.kind, w.subject_key, w.generation, w.fence, w.attempts,
               w.max_attempts
+"""
+CLAIM = text(_CLAIM.format(locked="skip locked"))
+CLAIM_WAITING = text(_CLAIM.format(locked=""))
+
+# What a claim left although it is due was locked, mostly by a transaction that owes this very work.
+STILL_DUE = text("""
+    select work_id from memoryos.work
+     where work_id = any(cast(:work_ids as bigint[])) and state = 'ready' and run_after <= clock_timestamp()
+       and attempts < max_attempts
+     order by work_id
 """)
+LOCK_PATIENCE = text("select set_config('lock_timeout', '2s', true)")
+LOCK_NOT_AVAILABLE = "55P03"
 
 BEAT = text("""
     update memoryos.work w
@@ -147,11 +160,30 @@ class Ledger:
         self._database = database
 
     def claim(self, work_ids: Iterable[int], *, owner: str, lease_seconds: float) -> list[Lease]:
-        """Claim those rows that are due, counting the attempt before it runs. Others are left out, silently."""
-        values = {"work_ids": list(work_ids), "owner": owner, "lease_seconds": lease_seconds}
+        """Claim those rows that are due, counting the attempt before it runs. Others are left out, silently.
+
+        A row that is locked at this moment is waited for: passing it over would lose its doorbell until the relay
+        finds the stamp stale.
+        """
+        asked = list(work_ids)
+        values = {"work_ids": asked, "owner": owner, "lease_seconds": lease_seconds}
         with self._database.across_tenants() as connection:
-            rows = connection.execute(CLAIM, values).all()
+            rows = list(connection.execute(CLAIM, values).all())
+            locked = connection.execute(STILL_DUE, values).scalars().all() if len(rows) < len(asked) else ()
+        for work_id in locked:
+            rows += self._claim_waiting({**values, "work_ids": [work_id]})
         return sorted((Lease(*row) for row in rows), key=lambda lease: lease.work_id)
+
+    def _claim_waiting(self, values: dict[str, Any]) -> Sequence[Row[Any]]:
+        """Claim one row, waiting for its lock in a transaction that holds no other, so that nobody waits for us."""
+        try:
+            with self._database.across_tenants() as connection:
+                connection.execute(LOCK_PATIENCE)
+                return connection.execute(CLAIM_WAITING, values).all()
+        except OperationalError as error:
+            if getattr(error.orig, "sqlstate", None) != LOCK_NOT_AVAILABLE:
+                raise
+            return ()
 
     def beat(self, leases: Sequence[Lease], *, lease_seconds: float) -> set[int]:
         """Extend leases; return the ids of those still held. The others must be given up."""

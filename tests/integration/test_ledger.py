@@ -1,11 +1,13 @@
 """The ledger keeps its promises on a real Postgres."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from memoryos_pipeline.domain.errors import FencedError
 from memoryos_pipeline.domain.work import Lease, Owed, RetryDecision, WorkKind
 from memoryos_pipeline.store.ledger import complete, owe, owe_once
-from tests.builders import create_scope
+from tests.builders import create_scope, wait_for_a_waiter
 from tests.conftest import Stack
 
 
@@ -36,6 +38,29 @@ class TestClaim:
         second = _claim(stack)[0]
 
         assert (second.fence, second.attempts) == (first.fence + 1, 2)
+
+    def test_a_row_that_is_being_owed_again_is_waited_for(self, stack: Stack) -> None:
+        """Its doorbell was taken from the broker already: passing it over would leave it lying for a stale stamp."""
+        _owe(stack)
+        _owe(stack, "free")
+        scope = create_scope(stack)
+        with ThreadPoolExecutor() as pool:
+            with stack.app.transaction(stack.tenant_id) as connection:
+                owe(connection, stack.tenant_id, [Owed(WorkKind.ADVANCE, "one", scope)])
+                claiming = pool.submit(_claim, stack)
+                wait_for_a_waiter(stack)
+
+            assert [(lease.subject_key, lease.generation) for lease in claiming.result(10)] == [("one", 2), ("free", 1)]
+
+    def test_a_row_that_stays_locked_holds_up_nobody(self, stack: Stack) -> None:
+        """A claim waits a bounded time; what else its message named is worked on."""
+        _owe(stack)
+        _owe(stack, "free")
+        scope = create_scope(stack)
+        with stack.app.transaction(stack.tenant_id) as connection:
+            owe(connection, stack.tenant_id, [Owed(WorkKind.ADVANCE, "one", scope)])
+
+            assert [lease.subject_key for lease in _claim(stack)] == ["free"]
 
 
 class TestComplete:
