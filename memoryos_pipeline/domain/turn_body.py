@@ -112,13 +112,31 @@ def parse_moment(value: object, field: str) -> datetime:
     return moment
 
 
+def canonical_turn(turn: NewTurn) -> str:
+    """Return everything a turn says as one JSON object, always written the same way; this form is stored and hashed."""
+    return _canonical({
+        "user_id": turn.user_id,
+        "agent_id": turn.agent_id,
+        "conversation_id": turn.conversation_id,
+        "client_turn_id": turn.client_turn_id,
+        "role": turn.role,
+        "speaker": turn.speaker,
+        "content": turn.content,
+        "parts": turn.parts,
+        "occurred_at": turn.occurred_at.isoformat(),
+        "metadata": turn.metadata,
+        "kind": turn.kind,
+    })  # fmt: skip
+
+
 def hash_turn(turn: NewTurn) -> bytes:
-    """Return the SHA-256 of everything a turn says, as stored: equal hashes are the same turn sent again."""
-    fields = (
-        turn.user_id, turn.agent_id, turn.conversation_id, turn.client_turn_id, turn.role, turn.speaker, turn.content,
-        turn.parts, turn.occurred_at.isoformat(), turn.metadata, turn.kind,
-    )  # fmt: skip
-    return hashlib.sha256(_canonical(fields).encode()).digest()
+    """Return the SHA-256 of the canonical form: equal hashes are the same turn sent again."""
+    return hash_canonical(canonical_turn(turn))
+
+
+def hash_canonical(canonical: str) -> bytes:
+    """Return the SHA-256 of a canonical form that is at hand."""
+    return hashlib.sha256(canonical.encode()).digest()
 
 
 def _refuse_unknown(body: Mapping[str, Any], path: str, *, known: frozenset[str] = FIELDS) -> None:
