@@ -1,5 +1,6 @@
 """The whole pipeline as real processes around a served API."""
 
+import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -10,18 +11,30 @@ from tests.acceptance.running import wait_until
 from tests.conftest import Stack
 from tests.processes import System, running_system
 
-PIPELINE = {"MEMORYOS_LANGUAGE_MODEL": "extractive"}
+EXTRACTIVE = {"MEMORYOS_LANGUAGE_MODEL": "extractive"}
 """What workers are given besides where things are: no model of anybody else's."""
 READY = " ready."
 """What Celery says once a worker consumes its queues."""
 
 
 @contextmanager
+def running_worker(system: System, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run one worker for every queue; yields once it has found the broker."""
+    before = _count_ready(system)
+    with system.process("worker", "--queues", ",".join(QUEUES), **EXTRACTIVE, **environment) as worker:
+        assert wait_until(lambda: _count_ready(system) > before, seconds=60), system.log.read_text()
+        yield worker
+
+
+def _count_ready(system: System) -> int:
+    return system.log.read_text(encoding="utf-8").count(READY) if system.log.exists() else 0
+
+
+@contextmanager
 def running_pipeline(stack: Stack, valkey: EmbeddedValkey, log: Path) -> Iterator[System]:
-    """Run the API, a relay and one worker for every queue; yields once they have found the broker."""
+    """Run the API, a relay and one worker; yields once the worker has found the broker."""
     with ExitStack() as started:
         system = started.enter_context(running_system(stack, valkey, log))
         started.enter_context(system.process("relay"))
-        started.enter_context(system.process("worker", "--queues", ",".join(QUEUES), **PIPELINE))
-        assert wait_until(lambda: READY in log.read_text(), seconds=60), log.read_text()
+        started.enter_context(running_worker(system))
         yield system
