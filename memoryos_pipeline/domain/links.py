@@ -1,5 +1,6 @@
 """Which knowledge is linked to which, how strongly, and why. Pure."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
@@ -7,6 +8,14 @@ from uuid import UUID
 SIMILAR = "similar"
 CORRECTS = "corrects"
 REASON_TERMS = 5
+_CALENDAR = re.compile(
+    r"\b(?:yesterday|today|tonight|tomorrow|(?:last|next|this) (?:night|week|weekend|month|year)"
+    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)\b"
+    r"|一昨日|昨日|昨夜|今日|明日|先週|今週|来週|先月|今月|来月|去年|昨年|今年|来年|[月火水木金土日]曜日?"
+    r"|그저께|어제|오늘|내일|지난 ?주|이번 ?주|다음 ?주|지난달|이번 ?달|다음 ?달|작년|올해|내년|[월화수목금토일]요일"
+    r"|前天|昨天|今天|明天|后天|上个?周|这个?周|下个?周|上个月|这个月|下个月|[周星][期]?[一二三四五六日天末]",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +27,17 @@ class Link:
     type: str
     weight: float
     reason: str
+
+
+def is_dated(content: str) -> bool:
+    """Tell whether a statement carries its date in front."""
+    return content.startswith("[") and "] " in content
+
+
+def bare_words(content: str, actor: str) -> str:
+    """Return a statement without its date, its speaker and calendar words: none of them says what it is about."""
+    said = content.partition("] ")[2] if is_dated(content) else content
+    return _CALENDAR.sub(" ", said.removeprefix(f"{' '.join(actor.split())}: "))
 
 
 def shared_terms(terms: Sequence[str], other_terms: Iterable[str]) -> list[str]:

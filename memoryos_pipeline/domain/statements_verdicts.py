@@ -4,6 +4,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from memoryos_pipeline.domain.knowledge import Candidate, Decision, Neighbour, Verdict
+from memoryos_pipeline.domain.links import is_dated
 
 
 def decide(candidate: Candidate, neighbours: Sequence[Neighbour]) -> Verdict:
@@ -18,7 +19,7 @@ def decide(candidate: Candidate, neighbours: Sequence[Neighbour]) -> Verdict:
 
 def comparable(content: str) -> str:
     """Return a statement's words as compared: without its date, forms and case folded, letters and digits only."""
-    said = content.partition("] ")[2] if content.startswith("[") and "] " in content else content
+    said = content.partition("] ")[2] if is_dated(content) else content
     folded = unicodedata.normalize("NFKC", said).casefold()
     return "".join(c for c in folded if unicodedata.category(c)[0] in "LMN")
 

@@ -1,6 +1,6 @@
 """Assign pages to segments: what belongs together grows warm together, and hot segments are distilled."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import takewhile
@@ -8,11 +8,10 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
-from memoryos_pipeline.domain.everyday import EVERYDAY, everyday_sentences
 from memoryos_pipeline.domain.heat import Heat, cools_at
-from memoryos_pipeline.domain.segments import assign_pages, mean_vector
+from memoryos_pipeline.domain.segments import assign_pages
 from memoryos_pipeline.domain.work import Lease, Owed, WorkKind
-from memoryos_pipeline.models.protocols import Embedder
+from memoryos_pipeline.models.common_part import CommonParts, common_parts
 from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.store.clock import read_now
 from memoryos_pipeline.store.events import Event, record_events
@@ -30,9 +29,6 @@ from memoryos_pipeline.store.segments import (
 from memoryos_pipeline.store.vectors import ensure_space
 
 PAGES_PER_RUN = 100
-CommonParts = Mapping[str, Sequence[float]]
-"""Per language, what any two texts share in the embedder's space; `und` for every other language."""
-_COMMON_PARTS: dict[tuple[str, str, int], CommonParts] = {}
 
 
 def assign_segments(parts: Parts, lease: Lease) -> None:
@@ -41,7 +37,7 @@ def assign_segments(parts: Parts, lease: Lease) -> None:
     Pages go strictly in order: one that is not summarized and indexed yet holds up those behind it, so that
     the segments do not depend on which summary came first. Raises ModelError, StaleReadError and FencedError.
     """
-    common = _common_parts(parts.embedder)
+    common = common_parts(parts.embedder)
     with parts.database.transaction(lease.tenant_id) as connection:
         if lock_scope(connection, lease.tenant_id, lease.scope_id):
             _assign(parts, lease, connection, common)
@@ -67,18 +63,6 @@ def _assign(parts: Parts, lease: Lease, connection: Connection, common: CommonPa
     if len(pages) == PAGES_PER_RUN:
         again = Owed(WorkKind.SEGMENT, lease.subject_key, scope_id)
         owe(connection, tenant_id, [again], max_attempts=parts.max_attempts)
-
-
-def _common_parts(embedder: Embedder) -> CommonParts:
-    space = (embedder.model, embedder.revision, embedder.dimensions)
-    if space not in _COMMON_PARTS:
-        _COMMON_PARTS[space] = {lang: _common_part(embedder, lang) for lang in (*EVERYDAY, "und")}
-    return _COMMON_PARTS[space]
-
-
-def _common_part(embedder: Embedder, lang: str) -> Sequence[float]:
-    embedded = embedder.embed_passages(everyday_sentences(lang))
-    return mean_vector([each.vector.tolist() for each in embedded])
 
 
 def _warmed(

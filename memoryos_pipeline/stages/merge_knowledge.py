@@ -14,10 +14,21 @@ from memoryos_pipeline.domain.conflicts import plan_merge
 from memoryos_pipeline.domain.errors import InvalidOutputError, StaleReadError
 from memoryos_pipeline.domain.ids import derive_id
 from memoryos_pipeline.domain.knowledge import CORRECTED_TURNS, Candidate, Decision, Neighbour, Verdict
-from memoryos_pipeline.domain.links import CORRECTS, SIMILAR, Link, both_ways, similarity_reason, strongest
+from memoryos_pipeline.domain.links import (
+    CORRECTS,
+    SIMILAR,
+    Link,
+    bare_words,
+    both_ways,
+    is_dated,
+    similarity_reason,
+    strongest,
+)
 from memoryos_pipeline.domain.profile import apply_delta
+from memoryos_pipeline.domain.segments import jaccard, match_score
 from memoryos_pipeline.domain.truths import Claim, Plan, Ruling, Scene, SlotQuery, content_key, slots_beside
 from memoryos_pipeline.domain.work import Lease
+from memoryos_pipeline.models.common_part import DATED, common_parts
 from memoryos_pipeline.models.lexical import lexical_terms
 from memoryos_pipeline.models.protocols import Embedded, Vector
 from memoryos_pipeline.stages.parts import Parts
@@ -42,14 +53,11 @@ from memoryos_pipeline.store.ledger import complete, hold
 from memoryos_pipeline.store.links import drop_weakest_links, put_links
 from memoryos_pipeline.store.postings import put_postings
 from memoryos_pipeline.store.profile import load_traits, put_traits
-from memoryos_pipeline.store.vectors import (
-    ensure_space,
-    nearest,
-    put_vectors,
-    remove_index_rows,
-)
+from memoryos_pipeline.store.vectors import ensure_space, get_vectors, nearest, put_vectors, remove_index_rows
 from memoryos_pipeline.store.verdicts import VerdictRow, record_verdicts
 
+NEAR_PER_KEPT = 2
+"""Of so many rows with the nearest vectors for each that is wanted, what is near without the common part is kept."""
 EVENT_OF_STATUS = {"superseded": "knowledge_superseded", "closed": "knowledge_closed"}
 
 
@@ -70,6 +78,8 @@ class Thought:
     knowledge_id: UUID
     candidate: Candidate
     embedded: Embedded
+    common: Vector
+    """What any two statements of its language share in this vector space."""
     near: tuple[Neighbour, ...] = ()
     neighbours: tuple[Neighbour, ...] = ()
     """What a verdict is asked about: the same slot, and what is near enough."""
@@ -78,6 +88,14 @@ class Thought:
         """Return what the conflict rules need of it."""
         offered = frozenset(neighbour.knowledge_id for neighbour in self.neighbours)
         return Claim(self.ordinal, self.knowledge_id, self.candidate, offered)
+
+    def nearness(self, other: Neighbour, vector: Sequence[float] | Vector | None) -> float:
+        """Return how near a statement is: cosine without the common part, plus Jaccard of terms; 0 to 2."""
+        if vector is None:
+            return 0.0
+        cosine = _cosine(self.embedded.vector - self.common, np.asarray(vector, np.float32) - self.common)
+        terms = _terms(self.candidate.content, self.candidate)
+        return match_score(cosine, jaccard(terms, _terms(other.content, self.candidate)))
 
 
 def merge_knowledge(parts: Parts, lease: Lease) -> None:
@@ -117,9 +135,16 @@ def _embed(parts: Parts, step: Step) -> list[Thought]:
     vectors = parts.embedder.embed_passages([candidate.content for _, candidate in found])
     page = step.page
     return [
-        Thought(n, derive_id("knowledge", page.page_id, n, page.extracted_by), candidate, vector)
+        Thought(
+            n, derive_id("knowledge", page.page_id, n, page.extracted_by), candidate, vector, _common(parts, candidate)
+        )
         for (n, candidate), vector in zip(found, vectors, strict=True)
     ]
+
+
+def _common(parts: Parts, candidate: Candidate) -> Vector:
+    common = common_parts(parts.embedder, beginning=DATED if is_dated(candidate.content) else "")
+    return np.asarray(common.get(candidate.lang, common["und"]), dtype=np.float32)
 
 
 def _look_around(parts: Parts, lease: Lease, thoughts: Sequence[Thought]) -> list[Thought]:
@@ -139,16 +164,19 @@ def _stored_near(
     parts: Parts, lease: Lease, connection: Connection, space_id: int, thought: Thought
 ) -> list[Neighbour]:
     key = (connection, lease.tenant_id, lease.scope_id)
-    limit = max(parts.policy.neighbours, parts.policy.links_per_knowledge)
+    limit = NEAR_PER_KEPT * max(parts.policy.neighbours, parts.policy.links_per_knowledge)
     hits = nearest(*key, space_id, ["knowledge"], thought.embedded.vector, limit)
     slots = slots_beside(thought.candidate.slot)
-    return find_live(*key, similarity={owner: cosine for _, owner, cosine in hits}, slots=slots)
+    found = find_live(*key, similarity={owner: cosine for _, owner, cosine in hits}, slots=slots)
+    owners = [one.knowledge_id for one in found]
+    vectors = get_vectors(connection, lease.tenant_id, space_id=space_id, owner_kind="knowledge", owner_ids=owners)
+    return [replace(one, similarity=thought.nearness(one, vectors.get(one.knowledge_id))) for one in found]
 
 
 def _said_before(earlier: Sequence[Thought], thought: Thought) -> Iterator[Neighbour]:
     for one in earlier:
         candidate = one.candidate
-        yield Neighbour(
+        said = Neighbour(
             knowledge_id=one.knowledge_id,
             lineage_id=one.knowledge_id,
             version=1,
@@ -159,12 +187,14 @@ def _said_before(earlier: Sequence[Thought], thought: Thought) -> Iterator[Neigh
             slot_value=candidate.slot_value,
             turn_at=candidate.turn_at,
             event_at=candidate.event_at,
-            similarity=_cosine(one.embedded.vector, thought.embedded.vector),
+            similarity=0.0,
         )
+        yield replace(said, similarity=thought.nearness(said, one.embedded.vector))
 
 
 def _cosine(one: Vector, other: Vector) -> float:
-    return float(np.dot(one, other))
+    norms = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return float(np.dot(one, other)) / norms if norms else 0.0
 
 
 def _placed(parts: Parts, thought: Thought, around: Sequence[Neighbour]) -> Thought:
@@ -263,7 +293,8 @@ class _Apply:
         remove_index_rows(self._connection, self._lease.tenant_id, "knowledge", retired)
         live = [(truth.knowledge_id, thoughts[ordinal]) for ordinal, truth in plan.added if truth.is_live]
         vectors = [(owner, thought.embedded, _digest(thought.candidate.content)) for owner, thought in live]
-        terms = [(owner, _terms(thought.candidate)) for owner, thought in live]
+        said = [(owner, thought.candidate) for owner, thought in live]
+        terms = [(owner, lexical_terms(candidate.content, candidate.lang)) for owner, candidate in said]
         space_id = ensure_space(self._connection, self._parts.embedder)
         put_vectors(*self._key, space_id, "knowledge", vectors)
         put_postings(*self._key, "knowledge", terms)
@@ -348,7 +379,7 @@ class _Apply:
 
 
 def _similar(knowledge_id: UUID, candidate: Candidate, other: Neighbour) -> Link:
-    reason = similarity_reason(_terms(candidate), lexical_terms(other.content, candidate.lang))
+    reason = similarity_reason(_terms(candidate.content, candidate), _terms(other.content, candidate))
     return Link(knowledge_id, other.knowledge_id, SIMILAR, other.similarity, reason)
 
 
@@ -358,8 +389,9 @@ def _corrections(ruling: Ruling, thoughts: Mapping[int, Thought]) -> Iterator[Li
         yield Link(ruling.new_id, ruling.old_id, CORRECTS, 1.0, ruling.reason)
 
 
-def _terms(candidate: Candidate) -> list[str]:
-    return lexical_terms(candidate.content, candidate.lang)
+def _terms(content: str, candidate: Candidate) -> list[str]:
+    """Return the terms of a statement by the language of a candidate, without date and speaker."""
+    return lexical_terms(bare_words(content, candidate.actor), candidate.lang)
 
 
 def _digest(content: str) -> bytes:

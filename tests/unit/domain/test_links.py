@@ -2,7 +2,9 @@
 
 from uuid import UUID
 
-from memoryos_pipeline.domain.links import SIMILAR, Link, both_ways, similarity_reason, strongest
+import pytest
+
+from memoryos_pipeline.domain.links import SIMILAR, Link, bare_words, both_ways, similarity_reason, strongest
 
 
 def _link(target: int, weight: float) -> Link:
@@ -45,3 +47,20 @@ class TestMirror:
         there, back = both_ways(_link(5, 0.9))
         assert (there.source_id, there.target_id) == (back.target_id, back.source_id)
         assert (there.weight, there.type) == (back.weight, back.type)
+
+
+class TestBareWords:
+    @pytest.mark.parametrize(
+        ("content", "bare"),
+        [
+            ("[2026-05-01] Maya: I saw the vet yesterday.", "I saw the vet ."),
+            ("[2026-05-01] Haruto: 昨日、獣医に行きました。", "、獣医に行きました。"),
+            ("[2026-05-01] Jiwoo: 어제 병원에 갔어요.", "병원에 갔어요."),
+            ("[2026-05-01] Lin: 昨天去了兽医院。", "去了兽医院。"),
+            ("Maya has a birthday in May.", "Maya has a birthday in May."),
+        ],
+    )
+    def test_date_speaker_and_calendar_are_left_out(self, content: str, bare: str) -> None:
+        """What every dated statement has links nothing; the words of the statement itself stay."""
+        actor = content.partition("] ")[2].partition(":")[0] or "Maya"
+        assert " ".join(bare_words(content, actor).split()) == bare
