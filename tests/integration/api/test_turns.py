@@ -252,11 +252,11 @@ class TestLimits:
         answer = _post_raw(api, bomb, **{"content-encoding": "gzip"})
 
         assert answer.status_code == 413
-        assert time.monotonic() - started < 1.0
+        assert time.monotonic() - started < 5.0
 
     @pytest.mark.parametrize(
         ("encoding", "body", "status"),
-        [("gzip", b"not gzip", 400), ("gzip", gzip.compress(b"{}")[:-4], 400), ("br", b"x", 415)],
+        [("gzip", b"not gzip", 400), ("gzip", gzip.compress(b"{}", mtime=0)[:-4], 400), ("br", b"x", 415)],
     )
     def test_a_broken_encoding_is_refused(self, api: Api, encoding: str, body: bytes, status: int) -> None:
         """Broken, cut or unknown encodings are the caller's fault."""
