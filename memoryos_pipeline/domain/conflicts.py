@@ -284,7 +284,9 @@ class _Desk:
         """Return the live row that stands where a neighbour stood: this very page may have replaced it."""
         row = self._rows.get(self._stands_for.get(knowledge_id, knowledge_id))
         while row is not None and not row.is_live:
-            row = self._rows.get(row.superseded_by) if row.superseded_by else None
+            ended, row = row, self._rows.get(row.superseded_by) if row.superseded_by else None
+            if ended.status == "closed" and row is not None and row.lineage_id != ended.lineage_id:
+                return None  # what ended it says something else
         return row
 
     def _live_copy(self, claim: Claim) -> Truth | None:

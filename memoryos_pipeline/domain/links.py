@@ -36,8 +36,13 @@ def is_dated(content: str) -> bool:
 
 def bare_words(content: str, actor: str) -> str:
     """Return a statement without its date, its speaker and calendar words: none of them says what it is about."""
+    return _CALENDAR.sub(" ", said_words(content, actor))
+
+
+def said_words(content: str, actor: str) -> str:
+    """Return a statement without its date and its speaker in front."""
     said = content.partition("] ")[2] if is_dated(content) else content
-    return _CALENDAR.sub(" ", said.removeprefix(f"{' '.join(actor.split())}: "))
+    return said.removeprefix(f"{' '.join(actor.split())}: ")
 
 
 def shared_terms(terms: Sequence[str], other_terms: Iterable[str]) -> list[str]:

@@ -61,6 +61,19 @@ _POLITE = re.compile(
     r"|하세요|합니다|해요|요|습니다|啊|呀|了|你|您)*",
     re.IGNORECASE,
 )
+_REPLY = re.compile(
+    r"(?:(?:ok(?:ay)?|yes|sure|thanks|then|well)[,.!]? )*(?:i'll|i will|i'm going to|we'll) (?:try|do|use|give)"
+    r" (?:that|it|this|them)(?: a (?:try|go))?(?: (?:on \w+|tomorrow|tonight|today|then|next time|this weekend))?"
+    r"|(?:i have|i've got) (?:\w+ ){0,3}(?:news|something to (?:tell|ask) you)(?: today| tonight)?"
+    r"|(?:それなら|では|じゃあ|明日|今夜|今日|今度|早速|さっそく|ぜひ|から|、)*[一-鿿ぁ-ん]{1,5}てみます(?:ね)?"
+    r"|(?:今日は|実は|ひとつ|一つ|、)*(?:大事な|少し|ちょっと|大きな|いい|嬉しい)*(?:報告|話|お知らせ|相談)が(?:あります|あるんです)"
+    r"|(?:그럼|네|내일부터|내일|오늘|저도|한번|바로|꼭|이제|[, ])*(?:해|써|만들어|먹어|시도해|따라 ?해) ?볼게요?"
+    r"|(?:오늘은|사실|좀|잠깐|[, ])*(?:[가-힣]+ )?(?:얘기|이야기|말씀)(?:를|을)? ?(?:좀 )?(?:할게요?|드릴게요)"
+    r"|(?:好的?|那|我|就|明天|今晚|回头|去|来|也|[，, ])*(?:试试看?|试一下)吧?"
+    r"|(?:今天|我|还|[，, ])*有[件个](?:好|坏|大)?(?:事|消息)(?:要?(?:告诉你|[跟和]你说|说))?",
+    re.IGNORECASE,
+)
+"""To try what was advised, or that something will be told: it answers the other, and says nothing of a life."""
 _QUOTED = re.compile(r"「[^」]*」|『[^』]*』|“[^”]*”|\"[^\"]*\"|《[^》]*》|‘[^’]{8,}’")
 _LONG_SPLIT = re.compile(r"(?<=[,;、，；\s])")
 _FIRST_PERSON = re.compile(
@@ -122,6 +135,11 @@ def is_polite_phrase(sentence: Sentence) -> bool:
     return _POLITE.fullmatch(sentence.text.strip()) is not None
 
 
+def is_reply(sentence: Sentence) -> bool:
+    """Tell whether a sentence only takes up what the other said, or announces what will be said."""
+    return _REPLY.fullmatch(sentence.text.strip().replace("’", "'").rstrip(".!。！~ ")) is not None
+
+
 def is_planted(text: str) -> bool:
     """Tell whether a text gives orders to whoever keeps or answers from memory."""
     return _PLANTED.search(text) is not None
@@ -129,7 +147,7 @@ def is_planted(text: str) -> bool:
 
 def states_something(sentence: Sentence) -> bool:
     """Tell whether a sentence asserts something in the words of its own speaker."""
-    if is_question(sentence) or is_polite_phrase(sentence) or is_planted(sentence.text):
+    if is_question(sentence) or is_polite_phrase(sentence) or is_reply(sentence) or is_planted(sentence.text):
         return False
     if _SUPPOSED.search(sentence.plain) or _ORDER.search(sentence.plain.strip()):
         return False

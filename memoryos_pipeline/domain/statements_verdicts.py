@@ -4,13 +4,15 @@ import unicodedata
 from collections.abc import Sequence
 
 from memoryos_pipeline.domain.knowledge import Candidate, Decision, Neighbour, Verdict
-from memoryos_pipeline.domain.links import is_dated
+from memoryos_pipeline.domain.language import detect_language
+from memoryos_pipeline.domain.links import is_dated, said_words
+from memoryos_pipeline.domain.statements_slots import find_slots
 
 
 def decide(candidate: Candidate, neighbours: Sequence[Neighbour]) -> Verdict:
     """Return the verdict on one candidate; the first rule that applies decides."""
     own = [neighbour for neighbour in neighbours if neighbour.actor == candidate.actor]
-    for rule in (_repeat, _all_denied, _same_slot, _corrected):
+    for rule in (_repeat, _all_denied, _same_slot, _opposed, _corrected):
         verdict = rule(candidate, own)
         if verdict is not None:
             return verdict
@@ -68,6 +70,26 @@ def _all_denied(candidate: Candidate, neighbours: Sequence[Neighbour]) -> Verdic
     if not older:
         return None
     return Verdict(Decision.CLOSE, max(older, key=lambda n: n.turn_at).knowledge_id, reason="denied")
+
+
+def _opposed(candidate: Candidate, neighbours: Sequence[Neighbour]) -> Verdict | None:
+    """Two statements of several things each ("meat and fish", "fish and clams") that differ about one of them."""
+    if candidate.slot is None:
+        return None
+    now = _things(candidate.content, candidate.actor, candidate.lang)
+    for neighbour in sorted(neighbours, key=lambda n: -n.similarity):
+        if neighbour.slot is None or neighbour.turn_at > candidate.turn_at:
+            continue
+        lang = detect_language(said_words(neighbour.content, neighbour.actor))
+        before = _things(neighbour.content, neighbour.actor, lang)
+        if any(now[thing] != before[thing] for thing in now.keys() & before.keys()):
+            return Verdict(Decision.CLOSE, neighbour.knowledge_id, reason="no longer so")
+    return None
+
+
+def _things(content: str, actor: str, lang: str) -> dict[str, str]:
+    slots = find_slots(said_words(content, actor), lang)
+    return {slot.attribute: slot.value for slot in slots if "|" in slot.attribute}
 
 
 def _corrected(candidate: Candidate, neighbours: Sequence[Neighbour]) -> Verdict | None:
