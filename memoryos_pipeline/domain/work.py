@@ -45,7 +45,10 @@ class Owed:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A claimed work row. Whatever is written for it is written under its fence."""
+    """A claimed work row. Whatever is written for it is written under its fence.
+
+    `vanished`: whoever had claimed it before never said what became of it; it may be what killed them.
+    """
 
     work_id: int
     tenant_id: UUID
@@ -56,6 +59,7 @@ class Lease:
     fence: int
     attempts: int
     max_attempts: int
+    vanished: bool = False
 
 
 class ErrorClass(StrEnum):

@@ -44,7 +44,8 @@ _CLAIM = """
     update memoryos.work w
        set state = 'leased', fence = w.fence + 1, attempts = w.attempts + 1, executions = w.executions + 1,
            owner = :owner, lease_until = clock_timestamp() + :lease_seconds * interval '1 second'
-      from (select work_id from memoryos.work
+      from (select work_id, state = 'leased' or last_error_class is not distinct from 'lease_expired' as vanished
+              from memoryos.work
              where work_id = any(cast(:work_ids as bigint[]))
                and attempts < max_attempts
                and ((state = 'ready' and run_after <= clock_timestamp())
@@ -52,7 +53,7 @@ _CLAIM = """
              order by work_id for update {locked}) due
      where w.work_id = due.work_id
     returning w.work_id, w.tenant_id, w.scope_id, w.kind, w.subject_key, w.generation, w.fence, w.attempts,
-              w.max_attempts
+              w.max_attempts, due.vanished
 """
 CLAIM = text(_CLAIM.format(locked="skip locked"))
 CLAIM_WAITING = text(_CLAIM.format(locked=""))
@@ -67,12 +68,22 @@ STILL_DUE = text("""
 LOCK_PATIENCE = text("select set_config('lock_timeout', '2s', true)")
 LOCK_NOT_AVAILABLE = "55P03"
 
+# A row that is locked is about to be completed or is being owed again. It is passed over until the next beat: to wait
+# for it with other rows in hand would hold up, or deadlock with, the very stage that it is beaten for.
 BEAT = text("""
     update memoryos.work w
        set lease_until = clock_timestamp() + :lease_seconds * interval '1 second'
+      from (select at.work_id
+              from unnest(cast(:work_ids as bigint[]), cast(:fences as bigint[])) as held(work_id, fence)
+              join memoryos.work at on at.work_id = held.work_id and at.fence = held.fence and at.state = 'leased'
+             order by at.work_id for update of at skip locked) free
+     where w.work_id = free.work_id
+""")
+
+STILL_HELD = text("""
+    select w.work_id
       from unnest(cast(:work_ids as bigint[]), cast(:fences as bigint[])) as held(work_id, fence)
-     where w.work_id = held.work_id and w.fence = held.fence and w.state = 'leased'
-    returning w.work_id
+      join memoryos.work w on w.work_id = held.work_id and w.fence = held.fence and w.state = 'leased'
 """)
 
 COMPLETE = text("""
@@ -87,19 +98,22 @@ COMPLETE = text("""
 """)
 
 HOLD = text("""
-    select work_id from memoryos.work where work_id = :work_id and fence = :fence and state = 'leased' for update
+    update memoryos.work set attempts = least(attempts, 1)
+     where work_id = :work_id and fence = :fence and state = 'leased'
+    returning work_id
 """)
 
+# Fewer attempts than were claimed with mean that `hold` has counted progress since: then it is too early to give up.
 FAIL = text("""
     update memoryos.work
-       set state = case when :dead then 'dead' else 'ready' end,
+       set state = case when :dead and attempts >= :attempts then 'dead' else 'ready' end,
            attempts = attempts - case when :burns_attempt then 0 else 1 end,
            deferrals = deferrals + case when :burns_attempt then 0 else 1 end,
            run_after = clock_timestamp() + :delay_seconds * interval '1 second',
-           finished_at = case when :dead then clock_timestamp() end,
+           finished_at = case when :dead and attempts >= :attempts then clock_timestamp() end,
            enqueued_at = null, lease_until = null, owner = null, last_error_class = :error_class
      where work_id = :work_id and fence = :fence and state = 'leased'
-    returning work_id
+    returning state
 """)
 
 REST = text("""
@@ -143,7 +157,10 @@ def complete(connection: Connection, lease: Lease) -> None:
 
 
 def hold(connection: Connection, lease: Lease) -> None:
-    """Check, in the transaction of an intermediate effect, that the lease still stands. Raises FencedError."""
+    """Check, in the transaction of an intermediate effect, that the lease still stands. Raises FencedError.
+
+    What was tried in vain before counts no more: long work is given up for standing still, not for being long.
+    """
     if connection.execute(HOLD, {"work_id": lease.work_id, "fence": lease.fence}).first() is None:
         raise FencedError
 
@@ -187,31 +204,32 @@ class Ledger:
 
     def beat(self, leases: Sequence[Lease], *, lease_seconds: float) -> set[int]:
         """Extend leases; return the ids of those still held. The others must be given up."""
-        values = {**_held(leases), "lease_seconds": lease_seconds}
         with self._database.across_tenants() as connection:
-            return set(connection.execute(BEAT, values).scalars())
+            connection.execute(BEAT, {**_held(leases), "lease_seconds": lease_seconds})
+            return set(connection.execute(STILL_HELD, _held(leases)).scalars())
 
     def fail(self, lease: Lease, decision: RetryDecision, *, error_class: str, error: str) -> bool:
         """Give a row back after a failure, or bury it with its reason. False when the lease was lost."""
         values = {
             "work_id": lease.work_id,
             "fence": lease.fence,
+            "attempts": lease.attempts,
             "dead": decision.dead,
             "burns_attempt": decision.burns_attempt,
             "delay_seconds": decision.delay_seconds,
             "error_class": error_class,
         }
         with self._database.across_tenants() as connection:
-            held = connection.execute(FAIL, values).first() is not None
-            if held and decision.dead:
+            state = connection.execute(FAIL, values).scalar()
+            if state == "dead":
                 connection.execute(DEAD_LETTER, {**values, "tenant_id": lease.tenant_id, "error": error[:2000]})
-        return held
+        return state is not None
 
     def release(self, leases: Sequence[Lease]) -> None:
         """Hand unfinished rows back at once, without burning an attempt (graceful stop)."""
-        if leases:
+        for lease in leases:  # a transaction each: to wait for one row with others in hand could deadlock
             with self._database.across_tenants() as connection:
-                connection.execute(RELEASE, _held(leases))
+                connection.execute(RELEASE, _held([lease]))
 
 
 def _owed_columns(tenant_id: UUID, owed: Sequence[Owed], max_attempts: int) -> dict[str, Any]:

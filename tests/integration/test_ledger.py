@@ -6,8 +6,8 @@ import pytest
 
 from memoryos_pipeline.domain.errors import FencedError
 from memoryos_pipeline.domain.work import Lease, Owed, RetryDecision, WorkKind
-from memoryos_pipeline.store.ledger import complete, owe, owe_once
-from tests.builders import create_scope, wait_for_a_waiter
+from memoryos_pipeline.store.ledger import complete, hold, owe, owe_once
+from tests.builders import create_scope, rows, wait_for_a_waiter
 from tests.conftest import Stack
 
 
@@ -94,6 +94,61 @@ class TestComplete:
         assert _claim(stack) == []
 
 
+class TestBeat:
+    def test_a_row_that_is_locked_does_not_stop_the_others(self, stack: Stack) -> None:
+        """One lease is in the hands of a stage: the others are extended, and none is taken for lost."""
+        for subject in ("busy", "free"):
+            _owe(stack, subject)
+        leases = _claim(stack, lease_seconds=5)
+        scope = create_scope(stack)
+        with stack.app.transaction(stack.tenant_id) as connection:
+            owe(connection, stack.tenant_id, [Owed(WorkKind.ADVANCE, "busy", scope)])
+            held = stack.ledger.beat(leases, lease_seconds=600)
+
+        assert held == {lease.work_id for lease in leases}
+        query = "select subject_key from memoryos.work where lease_until > clock_timestamp() + interval '1 minute'"
+        assert rows(stack, query) == [("free",)]
+
+    def test_a_stage_that_owes_a_row_of_its_own_process_goes_on(self, stack: Stack) -> None:
+        """Owing one leased row and then completing another never deadlocks with the beat for both."""
+        for subject in ("one", "two"):
+            _owe(stack, subject)
+        leases = _claim(stack)
+        own, other = leases
+        with ThreadPoolExecutor() as pool, stack.app.transaction(stack.tenant_id) as connection:
+            owe(connection, stack.tenant_id, [Owed(WorkKind.ADVANCE, other.subject_key, own.scope_id)])
+            assert pool.submit(stack.ledger.beat, leases, lease_seconds=60).result(5)
+            complete(connection, own)
+
+    def test_a_lost_lease_is_told(self, stack: Stack) -> None:
+        """Whoever is fenced learns it at the next beat."""
+        _owe(stack)
+        late = _claim(stack, lease_seconds=0)
+        now = _claim(stack)
+
+        assert stack.ledger.beat(late, lease_seconds=60) == set()
+        assert stack.ledger.beat(now, lease_seconds=60) == {now[0].work_id}
+
+
+class TestHold:
+    def test_progress_forgives_what_was_tried_before(self, stack: Stack) -> None:
+        """Long work is given up for standing still, not for having stumbled five times on a long way."""
+        _owe(stack)
+        for _ in range(4):
+            _claim(stack, lease_seconds=0)
+        last = _claim(stack)[0]
+        with stack.app.transaction(stack.tenant_id) as connection:
+            hold(connection, last)
+        given_up = RetryDecision(dead=True, delay_seconds=0, burns_attempt=True)
+        stack.ledger.fail(last, given_up, error_class="transient", error="stumbled")
+
+        assert last.attempts == last.max_attempts
+        again = _claim(stack)
+        assert [lease.attempts for lease in again] == [2]
+        stack.ledger.fail(again[0], given_up, error_class="transient", error="stood still")
+        assert rows(stack, "select state from memoryos.work") == [("dead",)]
+
+
 class TestFail:
     def test_dead_work_keeps_its_reason(self, stack: Stack) -> None:
         """A row that is given up leaves a dead letter."""
@@ -103,8 +158,8 @@ class TestFail:
         stack.ledger.fail(lease, decision, error_class="permanent", error="why")
 
         with stack.app.transaction(stack.tenant_id) as connection:
-            rows = connection.exec_driver_sql("select error from memoryos.dead_letter").scalars().all()
-        assert rows == ["why"]
+            reasons = connection.exec_driver_sql("select error from memoryos.dead_letter").scalars().all()
+        assert reasons == ["why"]
 
     def test_a_deferral_burns_no_attempt(self, stack: Stack) -> None:
         """A rate limit gives the attempt back."""
