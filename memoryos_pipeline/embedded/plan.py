@@ -12,6 +12,8 @@ THINKING = ("embed", "summarize", "distill", "merge")
 """Queues that wait for a model; the rest are short statements and share one process."""
 FLOWER_USER = "memoryos"
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+PYTHON = (sys.executable, "-P")
+"""Never imports from the directory somebody happens to stand in: it may hold a `workers` of its own."""
 OURS_ALONE = ("MEMORYOS_OWNER_URL", "MEMORYOS_API_KEY")
 """What no child needs: the owner migrates and mints, a key is for callers."""
 
@@ -75,7 +77,7 @@ def programs(settings: Settings, endpoints: Endpoints, inherited: Mapping[str, s
 def flower_program(endpoints: Endpoints, environment: Mapping[str, str]) -> Program:
     """Return Flower, its password and port in the environment and the rest in its configuration file."""
     configuration = f"--conf={flower_config_path()}"
-    command = (sys.executable, "-m", "celery", "-A", "workers.celery_app", "flower", configuration)
+    command = (*PYTHON, "-m", "celery", "-A", "workers.celery_app", "flower", configuration)
     own = {
         "FLOWER_BASIC_AUTH": f"{FLOWER_USER}:{endpoints.flower_password}",
         "FLOWER_PORT": str(endpoints.flower_port),
@@ -85,7 +87,7 @@ def flower_program(endpoints: Endpoints, environment: Mapping[str, str]) -> Prog
 
 def memoryos_command() -> tuple[str, ...]:
     """Return how a child runs the `memoryos` command of this very installation."""
-    return (sys.executable, "-m", "memoryos_pipeline")
+    return (*PYTHON, "-m", "memoryos_pipeline")
 
 
 def child_environment(settings: Settings, endpoints: Endpoints, inherited: Mapping[str, str]) -> dict[str, str]:

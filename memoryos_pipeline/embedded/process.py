@@ -96,10 +96,14 @@ def start_server(
 
 
 def start_program(command: Sequence[str], *, log: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Start one of our own programs in its own session, as ourselves, its output appended to `log`."""
+    """Start one of our own programs in its own session, as ourselves, its output appended to `log`.
+
+    It stands in the directory of its log: celery imports from where it stands, which may be anybody's project.
+    """
     with log.open("ab") as output:
         return subprocess.Popen(
             command,
+            cwd=log.parent,
             env=dict(environment),
             stdin=subprocess.DEVNULL,
             stdout=output,

@@ -1,11 +1,13 @@
 """What the supervisor starts, decided without starting anything."""
 
+import os
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from memoryos_pipeline.embedded.plan import Endpoints, child_environment, programs, worker_queues
+from memoryos_pipeline.embedded.plan import PYTHON, Endpoints, child_environment, programs, worker_queues
+from memoryos_pipeline.embedded.process import start_program
 from memoryos_pipeline.settings import QUEUES, Settings
 
 ENDPOINTS = Endpoints(
@@ -63,3 +65,20 @@ class TestSecrets:
             "FLOWER_BASIC_AUTH": "memoryos:flower-secret",
             "FLOWER_PORT": "4",
         }
+
+
+class TestStart:
+    def test_nothing_is_imported_from_where_somebody_stands(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A project with `workers`, `six` or `redis` of its own does not break the processes started in it."""
+        project, log = tmp_path / "project", tmp_path / "logs" / "report.log"
+        log.parent.mkdir()
+        for name in ("workers", "six", "redis", "memoryos_pipeline"):
+            (project / name).mkdir(parents=True)
+            (project / name / "__init__.py").write_text("raise SystemExit('the wrong one')")
+        monkeypatch.chdir(project)
+        command = (*PYTHON, "-m", "celery", "-A", "workers.celery_app", "report")
+        process = start_program(command, log=log, environment=os.environ)
+
+        assert process.wait(30) == 0, log.read_text()
