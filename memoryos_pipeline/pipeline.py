@@ -50,8 +50,12 @@ def build_ledger(settings: Settings, *, pool_size: int = 4) -> Ledger:
 
 
 def build_ledger_database(settings: Settings, *, pool_size: int = 2) -> Database:
-    """Connect as the ledger role."""
-    return Database(settings.ledger_url.get_secret_value(), pool_size=pool_size, application_name="memoryos-ledger")
+    """Connect as the ledger role. Every use asks first whether the connection still lives.
+
+    A claim that fails on a connection from before a restart of Postgres would cost its doorbell.
+    """
+    url = settings.ledger_url.get_secret_value()
+    return Database(url, pool_size=pool_size, application_name="memoryos-ledger", ping=True)
 
 
 def build_owner(settings: Settings) -> Database:

@@ -9,7 +9,10 @@ from contextlib import contextmanager
 from uuid import UUID
 
 from sqlalchemy import Connection, Engine, create_engine, text
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
+PASSING = ("08", "53", "57P", "40001", "40P01")
+"""Beginnings of SQLSTATE: no connection, out of resources, shutting down or starting, serialization, deadlock."""
 SET_TENANT = text("select set_config('app.tenant', :tenant_id, true)")
 
 
@@ -22,16 +25,31 @@ def driver_url(url: str) -> str:
     return f"postgresql+psycopg://{rest}"
 
 
+def sqlstate_of(error: BaseException) -> str | None:
+    """Return the code under which Postgres reported an error; None when it is not from Postgres."""
+    state: str | None = getattr(getattr(error, "orig", None), "sqlstate", None)
+    return state
+
+
+def is_passing(error: BaseException) -> bool:
+    """Tell whether an error is about the database or about others who use it, not about what it was asked.
+
+    A connection lost without a word is none: what was asked may have ended the server.
+    """
+    return isinstance(error, PoolTimeoutError) or (sqlstate_of(error) or "").startswith(PASSING)
+
+
 class Database:
     """One role's pool of connections. Belongs to the process that made it (raises after a fork)."""
 
-    def __init__(self, url: str, *, pool_size: int = 8, application_name: str = "memoryos") -> None:
+    def __init__(self, url: str, *, pool_size: int = 8, application_name: str = "memoryos", ping: bool = False) -> None:
         self._pid = os.getpid()
         self.engine: Engine = create_engine(
             driver_url(url),
             pool_size=pool_size,
             max_overflow=0,
             pool_timeout=10,
+            pool_pre_ping=ping,
             hide_parameters=True,  # an error must not carry what people said
             connect_args={"application_name": application_name, "connect_timeout": 5},
         )

@@ -1,11 +1,13 @@
 """The envelope claims, runs and records what became of each row, whatever a stage does."""
 
+import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterator
 
 import pytest
 from sqlalchemy import Row, text
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from memoryos_pipeline import pipeline
 from memoryos_pipeline.domain.errors import ModelRefusedError, ModelUnavailableError
@@ -15,6 +17,7 @@ from memoryos_pipeline.models.hashing import HashingEmbedder
 from memoryos_pipeline.settings import Settings
 from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.store.ledger import complete, owe
+from memoryos_pipeline.store.publishing import reap_expired
 from tests.builders import create_scope
 from tests.conftest import Stack
 from workers import envelope, runtime
@@ -123,6 +126,68 @@ class TestDeliver:
 
         assert _rows(stack) == [("ready", 0, 0, None)]
 
+    def test_what_kills_a_process_is_given_up_alone(
+        self, stack: Stack, process: Runtime, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A row that ends its worker every time takes none of the rows of its message along."""
+        monkeypatch.setitem(pipeline.STAGES, "embed", _die(process))
+        monkeypatch.setitem(pipeline.STAGES, "summarize", _finish)
+        ids = _owe(stack, WorkKind.EMBED, WorkKind.SUMMARIZE, WorkKind.SUMMARIZE, WorkKind.SUMMARIZE)
+        for _ in range(2 * len(ids)):
+            with contextlib.suppress(SystemExit):
+                envelope.deliver(ids)
+            _let_leases_run_out(stack)
+
+        assert _rows(stack)[: len(ids)] == [("dead", 5, 0, "lease_expired"), *[("done", 2, 0, None)] * 3]
+
+    def test_rows_that_cannot_be_handed_back_are_not_kept_alive(
+        self, stack: Stack, process: Runtime, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """While Postgres is away their leases run out: nobody works on them, so nobody may beat for them."""
+        monkeypatch.setitem(pipeline.STAGES, "embed", _raise_base())
+        ids = _owe(stack, WorkKind.EMBED, WorkKind.SUMMARIZE)
+        monkeypatch.setattr(process.ledger, "release", _refuse)
+        with pytest.raises(PoolTimeoutError):
+            envelope.deliver(ids)
+
+        assert not process.keeper._held
+
+    def test_a_deadlock_burns_no_attempt(self, stack: Stack, process: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What is about the database, and not about the row, never gives the row up."""
+        monkeypatch.setitem(pipeline.STAGES, "embed", _report("40P01"))
+        envelope.deliver(_owe(stack, WorkKind.EMBED))
+
+        assert _rows(stack) == [("ready", 0, 1, "deferred")]
+
+    def test_a_statement_that_is_refused_burns_an_attempt(
+        self, stack: Stack, process: Runtime, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What the row itself asked for, and did not get in time, is tried a bounded number of times."""
+        monkeypatch.setitem(pipeline.STAGES, "embed", _report("57014"))
+        envelope.deliver(_owe(stack, WorkKind.EMBED))
+
+        assert _rows(stack) == [("ready", 1, 0, "transient")]
+
+    @pytest.mark.parametrize(
+        ("error", "reason"),
+        [
+            (KeyError("my PIN is 4711"), "KeyError"),
+            (ModelRefusedError("the provider\x00 says no"), "ModelRefusedError: the provider says no"),
+        ],
+    )
+    def test_a_dead_letter_repeats_nothing_that_was_said(
+        self, stack: Stack, process: Runtime, monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str
+    ) -> None:
+        """Operators of the ledger see no text of a tenant: of a foreign exception its kind is kept, not its words."""
+        monkeypatch.setitem(pipeline.STAGES, "embed", _raise(error))
+        ids = _owe(stack, WorkKind.EMBED)
+        with stack.app.transaction(stack.tenant_id) as connection:
+            connection.execute(text("update memoryos.work set max_attempts = 1"))
+        envelope.deliver(ids)
+
+        with stack.ledger_database.across_tenants() as connection:
+            assert connection.execute(text("select error from memoryos.dead_letter")).scalars().all() == [reason]
+
     def test_an_interrupted_worker_hands_back_what_it_has_not_begun(
         self, stack: Stack, process: Runtime, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -133,6 +198,38 @@ class TestDeliver:
             envelope.deliver(ids)
 
         assert _rows(stack)[1] == ("ready", 0, 0, None)
+
+
+def _die(process: Runtime) -> Stage:
+    """A stage that ends its process the way SIGKILL does: nobody hands anything back."""
+
+    def stage(_: Parts, __: Lease) -> None:
+        process.keeper._held.clear()
+        raise SystemExit
+
+    return stage
+
+
+def _let_leases_run_out(stack: Stack) -> None:
+    with stack.ledger_database.across_tenants() as connection:
+        expire = "update memoryos.work set lease_until = clock_timestamp() - interval '1 s' where state = 'leased'"
+        connection.execute(text(expire))
+    with stack.ledger_database.across_tenants() as connection:
+        reap_expired(connection)
+
+
+def _refuse(_: object) -> None:
+    raise PoolTimeoutError
+
+
+def _report(sqlstate: str) -> Stage:
+    """A stage whose statement ends with this code, reported by Postgres itself."""
+
+    def stage(parts: Parts, lease: Lease) -> None:
+        with parts.database.transaction(lease.tenant_id) as connection:
+            connection.execute(text(f"do $$ begin raise exception 'no' using errcode = '{sqlstate}'; end $$"))
+
+    return stage
 
 
 def _set_event() -> threading.Event:
