@@ -3,15 +3,12 @@
 Postgres decides what is owed and whether it was done; a message is a doorbell that carries work ids.
 """
 
-import logging
-
 from celery import Celery
 from celery.signals import setup_logging, worker_process_init, worker_shutting_down
 from kombu import Queue
 
 from memoryos_pipeline.observability import configure_logging
 from memoryos_pipeline.settings import QUEUES, Settings, load_settings
-from workers.masking import mask_message_bodies
 
 WORKER_ARGUMENTS = ("--without-gossip", "--without-mingle")
 GRACE_SECONDS = 30.0
@@ -53,6 +50,7 @@ def build_app(settings: Settings) -> Celery:
         task_acks_on_failure=True,
         task_acks_on_timeout=True,
         task_reject_on_worker_lost=False,
+        worker_consumer="workers.masking:MaskedConsumer",
         worker_prefetch_multiplier=1,
         worker_cancel_long_running_tasks_on_connection_loss=False,
         worker_enable_prefetch_count_reduction=True,
@@ -72,7 +70,6 @@ def build_app(settings: Settings) -> Celery:
 @setup_logging.connect  # type: ignore[untyped-decorator]
 def _log_as_we_do(**_: object) -> None:
     configure_logging(load_settings().log_level)
-    mask_message_bodies(logging.getLogger("celery.worker.consumer.consumer"))
 
 
 @worker_process_init.connect  # type: ignore[untyped-decorator]
