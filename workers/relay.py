@@ -100,8 +100,11 @@ class Relay:
         if not kinds:
             return 0
         stale = self._settings.relay_stale_seconds
+        # A stale stamp may mean that nobody works, not that the message is lost: what lies there counts, however old.
+        unheard = int(self._broker.llen(f"{self._settings.broker_key_prefix}{queue}"))
         with self._database.across_tenants() as connection:
-            room = self._settings.relay_window - count_in_broker(connection, kinds, stale_seconds=stale)
+            fresh = count_in_broker(connection, kinds, stale_seconds=stale)
+            room = self._settings.relay_window - max(fresh, unheard)
             picked = [pick_due(connection, kind, room=room, stale_seconds=stale) if room > 0 else [] for kind in kinds]
         return sum(self._ring(queue, work_ids) for work_ids in picked)
 

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, text
 
 IN_BROKER = text("""
     select count(*) from memoryos.work
-     where state = 'ready' and kind = any(cast(:kinds as text[]))
+     where state = 'ready' and kind = any(cast(:kinds as text[])) and enqueued_at is not null
        and enqueued_at >= clock_timestamp() - :stale_seconds * interval '1 second'
 """)
 
@@ -47,15 +47,17 @@ FORGET_BROKER = text("update memoryos.work set enqueued_at = null where state = 
 
 REAP = text("""
     with expired as (
-        select work_id from memoryos.work
-         where (state = 'leased' and lease_until < clock_timestamp()) or (state = 'ready' and attempts >= max_attempts)
-         order by work_id limit 1000 for update skip locked
+        select work_id from memoryos.work where state = 'leased' and lease_until < clock_timestamp()
+         order by lease_until limit 1000 for update skip locked
+    ), spent as (
+        select work_id from memoryos.work where state = 'ready' and attempts >= max_attempts
+         order by work_id limit 100 for update skip locked
     ), reaped as (
         update memoryos.work w
            set state = case when attempts >= max_attempts then 'dead' else 'ready' end,
                finished_at = case when attempts >= max_attempts then clock_timestamp() end,
                last_error_class = 'lease_expired', enqueued_at = null, lease_until = null, owner = null
-          from expired where w.work_id = expired.work_id
+         where w.work_id in (select work_id from expired union all select work_id from spent)
         returning w.tenant_id, w.work_id, w.fence, w.state
     ), buried as (
         insert into memoryos.dead_letter (tenant_id, work_id, fence, error_class, error)

@@ -1,21 +1,25 @@
 """The relay rings for due work, fairly and within a bound, and survives an emptied broker."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 import pytest
+from pydantic import SecretStr
 from redis import Redis
 from redis.exceptions import ConnectionError as ConnectionRefused
-from sqlalchemy import text
+from sqlalchemy import TextClause, text
 
 from memoryos_pipeline.domain.ids import mint_id
 from memoryos_pipeline.domain.work import Owed, WorkKind
 from memoryos_pipeline.embedded.valkey import EmbeddedValkey
 from memoryos_pipeline.settings import Settings
+from memoryos_pipeline.store import publishing
 from memoryos_pipeline.store.ledger import owe
 from memoryos_pipeline.store.tenants import create_tenant
 from tests.builders import create_scope
 from tests.conftest import Stack
-from workers.relay import Relay
+from workers.celery_app import build_app
+from workers.relay import Relay, celery_publisher
 
 
 class Doorbell:
@@ -54,6 +58,18 @@ def _owe(stack: Stack, count: int, kind: WorkKind = WorkKind.SUMMARIZE) -> None:
         owe(connection, stack.tenant_id, owed)
 
 
+def _url(broker: Redis) -> SecretStr:
+    given = broker.connection_pool.connection_kwargs
+    return SecretStr(f"redis://:{given['password']}@{given['host']}:{given['port']}/0")
+
+
+def _indexes(stack: Stack, statement: TextClause, **values: object) -> set[str]:
+    with stack.ledger_database.across_tenants() as connection:
+        plan = connection.execute(text(f"explain {statement.text}"), values).scalars().all()
+    assert not any("Seq Scan on work" in line for line in plan)
+    return set(re.findall(r"(?:Index.* using|Bitmap Index Scan on) (\w+)", "\n".join(plan)))
+
+
 class TestTick:
     def test_due_work_is_rung_for_once(self, stack: Stack, broker: Redis) -> None:
         """Rows are published in batches on the queue of their kind, and not again while the stamp is fresh."""
@@ -85,6 +101,29 @@ class TestTick:
         with stack.app.transaction(small) as connection:
             mine = set(connection.execute(text("select work_id from memoryos.work")).scalars())
         assert mine <= set(bell.ids)
+
+    def test_a_queue_that_nobody_works_does_not_fill_the_broker(self, stack: Stack, broker: Redis) -> None:
+        """Stamps go stale while the messages still lie there: they are not rung for again and again, without end."""
+        _owe(stack, 10)
+        settings = Settings(broker_url=_url(broker), relay_window=4, relay_batch=1, relay_stale_seconds=1e-6)
+        publish = celery_publisher(build_app(settings))
+        relay = Relay(stack.ledger_database, broker, publish, settings, name="relay@test")
+        for _ in range(20):
+            relay.tick()
+
+        assert broker.llen("mem:summarize") == 4
+
+    def test_the_backlog_is_not_read_every_tick(self, stack: Stack, broker: Redis) -> None:
+        """Counting doorbells and reaping leases cost by what is under way, not by what waits."""
+        _owe(stack, 20_000)
+        _relay(stack, broker, Doorbell()).tick()
+        with stack.owner.across_tenants() as connection:
+            connection.execute(text("analyze memoryos.work"))
+        counted = _indexes(stack, publishing.IN_BROKER, kinds=["summarize"], stale_seconds=30)
+        reaped = _indexes(stack, publishing.REAP)
+
+        assert counted == {"work_rung"}
+        assert reaped == {"work_leased", "work_spent", "work_pkey"}
 
     def test_an_emptied_broker_is_noticed(self, stack: Stack, broker: Redis) -> None:
         """After FLUSHALL everything that is ready is rung for again within a tick."""

@@ -25,6 +25,9 @@ create table memoryos.work (
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
 create index work_ready on memoryos.work (kind, tenant_id, run_after, work_id) where state = 'ready';
 create index work_leased on memoryos.work (lease_until) where state = 'leased';
+-- What the relay asks every tick must not grow with the backlog: the few rows with a doorbell out, those without a try left.
+create index work_rung on memoryos.work (kind) where state = 'ready' and enqueued_at is not null;
+create index work_spent on memoryos.work (work_id) where state = 'ready' and attempts >= max_attempts;
 comment on table memoryos.work is 'The ledger of everything owed; done rows stay so that their unique key stops re-creation.';
 
 create table memoryos.dead_letter (
