@@ -6,10 +6,15 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
 
-from memoryos_pipeline.domain.errors import MemoryosError, NotFoundError
+from memoryos_pipeline.domain.errors import ContendedError, MemoryosError, NotFoundError
 from memoryos_pipeline.domain.ids import mint_id
-from memoryos_pipeline.store.database import Database
+from memoryos_pipeline.store.database import Database, sqlstate_of
+
+MAX_TRIES = 10
+LOST_TO_OTHERS = frozenset({"40001", "40P01"})
+"""Serialization failure and deadlock: nothing was erased, and trying again can succeed."""
 
 PREPARE = text("""
     select set_config('statement_timeout', '15min', true), set_config('lock_timeout', '60s', true),
@@ -100,8 +105,19 @@ def erase_user(database: Database, tenant_id: UUID, user_id: str) -> ErasureRece
     """Erase everything of a user in one transaction, and return only when nothing is left.
 
     Repeating it is safe and erases whatever is found. Raises NotFoundError for a user nobody has heard of,
-    ErasureIncompleteError (and rolls back) when a row survived.
+    ErasureIncompleteError (and rolls back) when a row survived, ContendedError when stages were in the way throughout.
     """
+    for _ in range(MAX_TRIES):
+        try:
+            return _erase(database, tenant_id, user_id)
+        except DBAPIError as error:
+            # Stages lock what is ours in their own order: a conversation before its memory, or after it.
+            if sqlstate_of(error) not in LOST_TO_OTHERS:
+                raise
+    raise ContendedError
+
+
+def _erase(database: Database, tenant_id: UUID, user_id: str) -> ErasureReceipt:
     subject = {"tenant_id": tenant_id, "user_id": user_id, "subject_hash": subject_hash(tenant_id, user_id)}
     with database.transaction(tenant_id) as connection:
         connection.execute(PREPARE, {"lock_key": subject_lock_key(tenant_id, user_id)})

@@ -11,6 +11,7 @@ from memoryos_pipeline.domain.errors import ErasedScopeError, InvalidTurnError, 
 from memoryos_pipeline.domain.ids import mint_id, scope_id
 from memoryos_pipeline.domain.policies import DEFAULT
 from memoryos_pipeline.domain.turn_body import parse_turn
+from memoryos_pipeline.domain.work import Owed, WorkKind
 from memoryos_pipeline.stages.erase_user import erase_user
 from memoryos_pipeline.stages.record_turns import record_turns
 from memoryos_pipeline.store.erasure import (
@@ -19,9 +20,12 @@ from memoryos_pipeline.store.erasure import (
     TABLES_THAT_STAY,
     ErasureIncompleteError,
 )
+from memoryos_pipeline.store.ledger import owe
+from memoryos_pipeline.store.pages import lock_conversation
 from memoryos_pipeline.store.tables import METADATA
 from memoryos_pipeline.store.tenants import create_tenant
 from memoryos_pipeline.store.turns import ConversationShare, open_conversations
+from tests.builders import record, wait_for_a_waiter
 from tests.conftest import Stack
 from tests.integration.readmodels.past import live_a_past
 
@@ -153,6 +157,20 @@ class TestEraseUser:
         with stack.app.transaction(stack.tenant_id) as connection:
             assert connection.exec_driver_sql("select count(*) from memoryos.turn").scalar_one() == 7
             assert connection.exec_driver_sql("select count(*) from memoryos.deletion_ledger").scalar_one() == 0
+
+    def test_a_stage_in_the_way_does_not_make_it_fail(self, stack: Stack) -> None:
+        """A stage locks a conversation before its memory, erasing the other way round: one yields, and both succeed."""
+        conversation = record(stack, CANARY)
+        with ThreadPoolExecutor() as pool:
+            with stack.app.transaction(stack.tenant_id) as connection:
+                lock_conversation(connection, stack.tenant_id, conversation)
+                erasing = pool.submit(erase_user, stack.app, stack.tenant_id, "maya")
+                wait_for_a_waiter(stack)
+                scope = scope_id(stack.tenant_id, "maya", "companion")
+                owe(connection, stack.tenant_id, [Owed(WorkKind.EMBED, "turns:page", scope)])
+
+            assert erasing.result(20).rows_removed
+        assert _tables_with(stack, CANARY) == []
 
     def test_no_turn_slips_in_behind_it(self, stack: Stack) -> None:
         """Whoever is recording when an erasure begins is waited for, and erased; whoever comes after is refused."""
