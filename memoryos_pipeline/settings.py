@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, SecretStr, ValidationError, model_validator
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 QUEUES = ("ingest", "summarize", "embed", "heat", "distill", "merge", "forget", "maintenance")
@@ -13,6 +13,10 @@ QUEUES = ("ingest", "summarize", "embed", "heat", "distill", "merge", "forget", 
 
 class SettingsError(ValueError):
     """A `MEMORYOS_*` variable has a value that cannot be used."""
+
+
+SCHEMES = {"broker_url": ("redis", "rediss"), "api_url": ("http", "https")}
+"""How a URL may begin; the others name a Postgres."""
 
 
 def _default_data_dir() -> Path:
@@ -74,6 +78,26 @@ class Settings(BaseSettings):
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
+    @field_validator("database_url", "ledger_url", "owner_url", "broker_url", "api_url")
+    @classmethod
+    def _names_a_server(cls, value: str | SecretStr, info: ValidationInfo) -> str | SecretStr:
+        schemes = SCHEMES.get(str(info.field_name), ("postgresql", "postgres", "postgresql+psycopg"))
+        written = value if isinstance(value, str) else value.get_secret_value()
+        scheme, separator, rest = written.partition("://")
+        if not (separator and rest and scheme in schemes):
+            msg = f"must start with {schemes[0]}:// and name a server"
+            raise ValueError(msg)
+        return value
+
+    @field_validator("api_key")
+    @classmethod
+    def _fits_a_header(cls, value: SecretStr | None) -> SecretStr | None:
+        written = value.get_secret_value() if value else ""
+        if not written.isascii() or any(not "!" <= character <= "~" for character in written):
+            msg = "an API key has neither spaces nor letters beyond ASCII"
+            raise ValueError(msg)
+        return value
+
     @model_validator(mode="after")
     def _deadline_within_lease(self) -> "Settings":
         if self.model_deadline_seconds >= self.lease_seconds:
@@ -102,5 +126,5 @@ def _sentence(error: ValidationError) -> str:
     for item in error.errors(include_input=False, include_url=False):
         field = "_".join(str(part) for part in item["loc"]).upper()
         name = f"MEMORYOS_{field}: " if field and not field.startswith("ANTHROPIC") else ""
-        problems.append(f"{name}{item['msg']}")
+        problems.append(f"{name}{item['msg'].removeprefix('Value error, ')}")
     return "; ".join(problems)

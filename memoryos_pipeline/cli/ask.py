@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from memoryos_pipeline.cli.connection import NotConnectedError, find_connection
 from memoryos_pipeline.cli.output import end_with
+from memoryos_pipeline.reach import NotConnectedError, find_connection
 from memoryos_pipeline.settings import load_settings
 
 Query = Annotated[str, typer.Argument(help="What is asked, in any language.")]

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from memoryos_pipeline.cli.connection import NotConnectedError, Reach, find_connection
 from memoryos_pipeline.cli.output import end_with
+from memoryos_pipeline.reach import NotConnectedError, Reach, find_connection
 from memoryos_pipeline.settings import load_settings
 
 if TYPE_CHECKING:

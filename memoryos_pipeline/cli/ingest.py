@@ -11,9 +11,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from memoryos_pipeline.cli.connection import NotConnectedError, find_connection
 from memoryos_pipeline.cli.output import end_with
 from memoryos_pipeline.cli.readers import UnreadableFileError, read_turns
+from memoryos_pipeline.reach import NotConnectedError, find_connection
 from memoryos_pipeline.settings import load_settings
 
 
@@ -49,6 +49,8 @@ def ingest(
         end_with(console, str(error))
     except SQLAlchemyError as error:
         end_with(console, f"--as-lived needs the owner and ledger roles of the database ({type(error).__name__})")
+    if not turns:
+        console.print(f"There is no turn in {file}.", markup=False, highlight=False, soft_wrap=True)
     outcome = {"file": str(file), **outcome, "seconds": round(time.monotonic() - started, 2)}
     _show(outcome, as_json=as_json)
     if outcome["refused"]:

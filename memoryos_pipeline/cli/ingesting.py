@@ -13,11 +13,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from memoryos_pipeline.cli.as_lived import Levers, publish_as_lived
 from memoryos_pipeline.cli.clock import ForwardClock
-from memoryos_pipeline.cli.connection import Reach
 from memoryos_pipeline.cli.ways_in import OverHttp, ThroughQueue, TurnBody, WayIn, unrecorded
 from memoryos_pipeline.client.http import MemoryClient
 from memoryos_pipeline.client.outbox import SQLiteOutbox
 from memoryos_pipeline.client.publisher import TurnPublisher
+from memoryos_pipeline.reach import Reach
 from memoryos_pipeline.settings import Settings
 from memoryos_pipeline.store.database import Database
 from memoryos_pipeline.store.sweeps import owe_due

@@ -11,18 +11,22 @@ from memoryos_pipeline.cli.chat import chat
 from memoryos_pipeline.cli.clock import clock
 from memoryos_pipeline.cli.demo import demo
 from memoryos_pipeline.cli.doctor import doctor
+from memoryos_pipeline.cli.env import env
 from memoryos_pipeline.cli.ingest import ingest
 from memoryos_pipeline.cli.processes import api, beat, migrate, relay, worker
 from memoryos_pipeline.cli.show import show
+from memoryos_pipeline.cli.sql import sql
 from memoryos_pipeline.cli.status import status
 from memoryos_pipeline.cli.up import up
 from memoryos_pipeline.settings import SettingsError
 
 app = typer.Typer(
-    name="memoryos", help="Long-term memory for LLM agents, as a pipeline you can audit.", no_args_is_help=True
+    name="memoryos",
+    help="Long-term memory for LLM agents, as a pipeline you can audit.",
+    no_args_is_help=True,
 )
 COMMANDS = (
-    up, demo, status, ingest, search, context, chat, show, doctor, clock,
+    up, demo, env, status, ingest, search, context, chat, show, sql, doctor, clock,
     migrate, api, worker, relay, beat,
 )  # fmt: skip
 for command in COMMANDS:

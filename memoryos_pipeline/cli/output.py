@@ -1,12 +1,21 @@
 """What every command says the same way."""
 
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
 from rich.console import Console
+
+if TYPE_CHECKING:
+    from sqlalchemy.exc import SQLAlchemyError
 
 
 def end_with(console: Console, sentence: str) -> NoReturn:
     """End the command with status 1 and a sentence instead of a traceback."""
     console.print(f"memoryos: {sentence}", style="red", markup=False, highlight=False, soft_wrap=True)
     raise typer.Exit(1)
+
+
+def database_trouble(error: "SQLAlchemyError") -> str:
+    """Return in a sentence why the database cannot be used; no URL and no password is in it."""
+    reason = str(getattr(error, "orig", None) or type(error).__name__).strip().splitlines()[0]
+    return f"the database cannot be used: {reason}"

@@ -4,10 +4,14 @@ import os
 import signal
 import socket
 import threading
+from enum import StrEnum
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
+from memoryos_pipeline.cli.output import database_trouble, end_with
+from memoryos_pipeline.embedded.ports import listening_trouble
 from memoryos_pipeline.observability import configure_logging
 from memoryos_pipeline.settings import QUEUES, load_settings
 
@@ -15,14 +19,28 @@ from memoryos_pipeline.settings import QUEUES, load_settings
 # parent process must not load models or open connections before it forks.
 
 
+class Pool(StrEnum):
+    """The Celery pools a worker may use."""
+
+    THREADS = "threads"
+    PREFORK = "prefork"
+    SOLO = "solo"
+
+
 def migrate() -> None:
     """Bring the database to the newest schema."""
+    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415
+
     from memoryos_pipeline.pipeline import build_owner  # noqa: PLC0415
     from memoryos_pipeline.store.migrate import migrate as run  # noqa: PLC0415
 
     owner = build_owner(load_settings())
-    run(owner)
-    owner.dispose()
+    try:
+        run(owner)
+    except SQLAlchemyError as error:
+        end_with(Console(stderr=True), database_trouble(error))
+    finally:
+        owner.dispose()
     typer.echo("the schema is up to date")
 
 
@@ -30,17 +48,23 @@ def api() -> None:
     """Serve the HTTP API until SIGTERM."""
     from memoryos_pipeline.api.serve import serve  # noqa: PLC0415
 
-    serve(load_settings())
+    settings = load_settings()
+    if trouble := listening_trouble(settings.api_host, settings.api_port):
+        # The supervisor reads these words in the log, and chooses another port when it may.
+        end_with(Console(stderr=True), f"cannot listen on {settings.api_host}:{settings.api_port}: {trouble}")
+    serve(settings)
 
 
 def worker(
     queues: Annotated[str, typer.Option(help="Queues to serve, by comma.")] = ",".join(QUEUES),
-    pool: Annotated[str, typer.Option(help="Celery pool: threads, prefork or solo.")] = "threads",
-    concurrency: Annotated[int, typer.Option(help="Tasks at once.")] = 2,
+    pool: Annotated[Pool, typer.Option(help="Celery pool.")] = Pool.THREADS,
+    concurrency: Annotated[int, typer.Option(min=1, help="Tasks at once.")] = 2,
 ) -> None:
     """Serve some queues until SIGTERM: running work is finished, the rest is handed back."""
     from workers.celery_app import WORKER_ARGUMENTS, app  # noqa: PLC0415
 
+    if unknown := sorted(set(queues.split(",")) - set(QUEUES)):
+        end_with(Console(stderr=True), f"there is no queue {unknown[0]!r}; there are {', '.join(QUEUES)}")
     name = f"{queues.replace(',', '-')[:60]}.{os.getpid()}@{socket.gethostname()}"
     options = [f"--queues={queues}", f"--pool={pool}", f"--concurrency={concurrency}", f"--hostname={name}"]
     app.worker_main(["worker", *options, "--events", "--loglevel=INFO", *WORKER_ARGUMENTS])

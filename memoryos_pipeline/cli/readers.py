@@ -30,7 +30,11 @@ def read_turns(path: Path, timezone: ZoneInfo) -> list[TurnBody]:
     """
     text = _read_text(path)
     if text.lstrip().startswith("["):
-        return _checked(list(locomo_turns(_parse(text, str(path)), timezone)), path)
+        samples = _parse(text, str(path))
+        try:
+            return _checked(list(locomo_turns(samples, timezone)))
+        except UnreadableFileError as error:
+            raise UnreadableFileError(f"{path.name}, {error}") from error.__cause__
     return list(jsonl_turns(text, path.name))
 
 
@@ -51,7 +55,7 @@ def locomo_turns(samples: list[Any], timezone: ZoneInfo) -> Iterator[TurnBody]:
         try:
             yield from _sample_turns(sample, timezone)
         except (KeyError, TypeError, AttributeError) as error:
-            raise UnreadableFileError(f"sample {position}: not a LoCoMo sample ({error!r})") from error
+            raise UnreadableFileError(f"sample {position}: not a LoCoMo sample ({_trouble(error)})") from error
 
 
 def session_start(written: str, timezone: ZoneInfo) -> datetime:
@@ -60,6 +64,10 @@ def session_start(written: str, timezone: ZoneInfo) -> datetime:
         return datetime.strptime(written.strip(), SESSION_DATE_FORMAT).replace(tzinfo=timezone)
     except ValueError:
         raise UnreadableFileError(f"not a session date: {written!r}") from None
+
+
+def _trouble(error: Exception) -> str:
+    return f"{error} is missing" if isinstance(error, KeyError) else f"a value has another type: {error}"
 
 
 def _sample_turns(sample: dict[str, Any], timezone: ZoneInfo) -> Iterator[TurnBody]:
@@ -94,8 +102,8 @@ def _locomo_body(sample: str, turn: dict[str, Any], *, role: str, at: datetime) 
     }
 
 
-def _checked(bodies: list[TurnBody], path: Path) -> list[TurnBody]:
-    return [_check(body, f"{path.name}, {body['conversation_id']} {body['client_turn_id']}") for body in bodies]
+def _checked(bodies: list[TurnBody]) -> list[TurnBody]:
+    return [_check(body, f"{body['conversation_id']} {body['client_turn_id']}") for body in bodies]
 
 
 def _check(body: Any, where: str) -> TurnBody:

@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, OverflowMethod
 from rich.markup import escape
 from rich.table import Table
 
-from memoryos_pipeline.cli.connection import NotConnectedError, find_connection
 from memoryos_pipeline.cli.output import end_with
+from memoryos_pipeline.reach import NotConnectedError, find_connection
 from memoryos_pipeline.settings import load_settings
 
 Row = dict[str, Any]
@@ -84,7 +84,11 @@ def show_answer(answer: Row, *, as_json: bool, present: Callable[[Console, Row],
 
 def table_of(listing: str, rows: Sequence[Row]) -> Table:
     """Return a table of rows with the columns this kind of row is read by."""
-    table = Table(*(column.removesuffix("_at").replace("_", " ") for column in COLUMNS[listing]))
+    table = Table()
+    for column in COLUMNS[listing]:
+        # An id is there to be copied: it is broken over lines, never cut.
+        overflow: OverflowMethod = "fold" if column.endswith("_id") else "ellipsis"
+        table.add_column(column.removesuffix("_at").replace("_", " "), overflow=overflow)
     for row in rows:
         table.add_row(*(_cell(column, row.get(column)) for column in COLUMNS[listing]))
     return table

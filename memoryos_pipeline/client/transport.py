@@ -70,7 +70,9 @@ class Transport:
         try:
             response = self._http.request(method, path, content=content, params=params)
         except httpx.TransportError as error:
-            raise NoAnswerError(f"{method} {path}: {type(error).__name__}") from error
+            raise NoAnswerError(
+                f"no answer from {self._http.base_url} to {method} {path} ({type(error).__name__}); is it running?"
+            ) from error
         if response.is_success:
             return response.json() if response.content else None
         raise error_of(response.status_code, _json_or_none(response))

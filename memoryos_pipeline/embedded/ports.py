@@ -50,11 +50,16 @@ class PortClaims:
 
 def port_is_free(host: str, port: int) -> bool:
     """Tell whether a server could listen there right now."""
+    return listening_trouble(host, port) is None
+
+
+def listening_trouble(host: str, port: int) -> str | None:
+    """Return why no server can listen there right now, None when one can."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
-        except OSError:
-            return False
-        return True
+        except OSError as error:
+            return error.strerror or str(error)
+        return None

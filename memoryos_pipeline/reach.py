@@ -1,4 +1,4 @@
-"""Finds the system a command talks to: what the environment says, else what `memoryos up` left in its directory."""
+"""Finds the system a command or the SDK talks to: as the environment says, else as a running `memoryos up` left it."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,11 +13,12 @@ class NotConnectedError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How a command reaches the system. Nothing secret shows in its printed form."""
+    """How the system is reached. Nothing secret shows in its printed form."""
 
     api_url: str
     api_key: str = field(repr=False)
     broker_url: str = field(repr=False)
+    database_url: str = field(repr=False)
     owner_url: str = field(repr=False)
     ledger_url: str = field(repr=False)
 
@@ -25,8 +26,8 @@ class Reach:
 def find_connection(settings: Settings) -> Reach:
     """Return how to reach the system. Raises NotConnectedError.
 
-    Each of MEMORYOS_API_URL, _API_KEY, _BROKER_URL, _OWNER_URL and _LEDGER_URL wins when it is set; the others
-    are read from the data directory of a running `memoryos up`.
+    Each of MEMORYOS_API_URL, _API_KEY, _BROKER_URL, _DATABASE_URL, _OWNER_URL and _LEDGER_URL wins when it is set;
+    the others are read from the data directory of a running `memoryos up`.
     """
     directory = DataDirectory(settings.data_dir)
     running = _running(directory)
@@ -34,6 +35,7 @@ def find_connection(settings: Settings) -> Reach:
     given = {
         "api_url": settings.api_url,
         "broker_url": settings.broker_url.get_secret_value(),
+        "database_url": settings.database_url.get_secret_value(),
         "owner_url": settings.owner_url.get_secret_value(),
         "ledger_url": settings.ledger_url.get_secret_value(),
     }
