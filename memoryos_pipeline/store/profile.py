@@ -12,14 +12,6 @@ LOAD = text("""
      where tenant_id = :tenant_id and scope_id = :scope_id and actor = any(cast(:actors as text[]))
        for no key update
 """)
-# A trait stands as long as something it was concluded from is live truth.
-READ = text("""
-    select actor, dimension, level, confidence, knowledge_ids, version from memoryos.trait t
-     where tenant_id = :tenant_id and scope_id = :scope_id
-       and exists (select from memoryos.knowledge k
-                    where k.tenant_id = t.tenant_id and k.knowledge_id = any(t.knowledge_ids) and k.status = 'active')
-     order by actor, dimension
-""")
 PUT = text("""
     insert into memoryos.trait (tenant_id, scope_id, actor, dimension, level, confidence, knowledge_ids, version)
     values (:tenant_id, :scope_id, :actor, :dimension, :level, :confidence, cast(:knowledge_ids as uuid[]), :version)
@@ -36,11 +28,6 @@ def load_traits(
     values = {"tenant_id": tenant_id, "scope_id": scope_id, "actors": sorted(set(actors))}
     traits = [_trait(row) for row in connection.execute(LOAD, values)]
     return {(trait.actor, trait.dimension): trait for trait in traits}
-
-
-def read_profile(connection: Connection, tenant_id: UUID, scope_id: UUID) -> list[Trait]:
-    """Return the traits that still stand on live knowledge: what is forgotten or replaced supports nothing."""
-    return [_trait(row) for row in connection.execute(READ, {"tenant_id": tenant_id, "scope_id": scope_id})]
 
 
 def put_traits(connection: Connection, tenant_id: UUID, scope_id: UUID, traits: Sequence[Trait]) -> None:

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Row, text
 
+from memoryos_pipeline.store.recallable import IS_MARKED
 from memoryos_pipeline.store.vectors import SpaceOwner
 
 FRAME = text("""
@@ -45,26 +46,18 @@ STATISTICS = text("""
       from (select kind, term from unnest(cast(:kinds as text[])) kind, unnest(cast(:terms as text[])) term) asked
 """)
 
-POSTINGS = text("""
+_POSTINGS = """
     select p.term, p.owner_kind, p.owner_id, p.tf, l.terms
       from memoryos.posting p
       join memoryos.posting_length l on l.tenant_id = :tenant_id and l.scope_id = :scope_id
                                     and l.owner_kind = p.owner_kind and l.owner_id = p.owner_id
      where p.tenant_id = :tenant_id and p.scope_id = :scope_id
        and p.term = any(cast(:terms as text[])) and p.owner_kind = any(cast(:kinds as text[]))
-""")
+"""
+POSTINGS = text(_POSTINGS)
+POSTINGS_OF = text(f"{_POSTINGS} and p.owner_id = any(cast(:owner_ids as uuid[]))")
 
-POSTINGS_OF = text("""
-    select p.term, p.owner_kind, p.owner_id, p.tf, l.terms
-      from memoryos.posting p
-      join memoryos.posting_length l on l.tenant_id = :tenant_id and l.scope_id = :scope_id
-                                    and l.owner_kind = p.owner_kind and l.owner_id = p.owner_id
-     where p.tenant_id = :tenant_id and p.scope_id = :scope_id
-       and p.term = any(cast(:terms as text[])) and p.owner_kind = any(cast(:kinds as text[]))
-       and p.owner_id = any(cast(:owner_ids as uuid[]))
-""")
-
-TURNS = text("""
+_TURNS = """
     with found as (
         select conversation_id, seq from memoryos.turn
          where tenant_id = :tenant_id and turn_id = any(cast(:turn_ids as uuid[])) and scope_id = :scope_id),
@@ -91,16 +84,17 @@ TURNS = text("""
         union
         select conversation_id, seq from dated)
     select t.turn_id, t.conversation_id, c.external_id, t.seq, t.client_turn_id, t.role, t.speaker, t.content, t.lang,
-           t.occurred_at, t.utc_offset_minutes, t.seq > c.indexed_through as is_tail,
-           t.seq > c.sealed_through as is_hot, l.terms
+           t.occurred_at, t.utc_offset_minutes, t.seq > c.sealed_through as is_hot, l.terms
       from wanted w
       join memoryos.turn t
         on t.tenant_id = :tenant_id and t.conversation_id = w.conversation_id and t.seq = w.seq
       join memoryos.conversation c on c.tenant_id = :tenant_id and c.conversation_id = w.conversation_id
       left join memoryos.posting_length l
         on l.tenant_id = :tenant_id and l.scope_id = :scope_id and l.owner_kind = 'turn' and l.owner_id = t.turn_id
-     where t.kind = 'normal' and (l.terms is not null or t.seq > c.indexed_through)
-""")
+     where t.kind = 'normal'
+       and (l.terms is not null or (t.seq > c.indexed_through and not IS_MARKED))
+"""
+TURNS = text(_TURNS.replace("IS_MARKED", IS_MARKED))
 
 KNOWLEDGE = text("""
     with found as (
@@ -142,9 +136,13 @@ SOURCE_TURNS = text("""
      where t.scope_id = :scope_id
 """)
 
+# A trait stands as long as something it was concluded from is live truth.
 TRAITS = text("""
-    select actor, dimension, level, confidence, updated_at from memoryos.trait
-     where tenant_id = :tenant_id and scope_id = :scope_id order by confidence desc, actor, dimension limit :limit
+    select actor, dimension, level, confidence, updated_at from memoryos.trait t
+     where tenant_id = :tenant_id and scope_id = :scope_id
+       and exists (select from memoryos.knowledge k
+                    where k.tenant_id = :tenant_id and k.knowledge_id = any(t.knowledge_ids) and k.status = 'active')
+     order by confidence desc, actor, dimension limit :limit
 """)
 
 PINNED = text("""
@@ -163,8 +161,6 @@ COUNT_LIMIT = 20_000
 """A term in more owners than this is common, and counting it exactly would cost more than it tells."""
 TAIL_LIMIT = 500
 """Turns of one conversation, newest first, that are searched before they are indexed."""
-
-
 DATED_LIMIT = 100
 """Turns of one span of time, newest first, that are candidates for their date alone."""
 
@@ -224,7 +220,6 @@ class FoundTurn:
     content: str
     lang: str
     occurred_at: datetime
-    is_tail: bool
     is_hot: bool
     terms: int | None
 
@@ -372,7 +367,7 @@ def read_source_turns(
 
 
 def read_traits(connection: Connection, key: ScopeKey, *, limit: int = 50) -> list[FoundTrait]:
-    """Return the profile of a scope, most certain first."""
+    """Return the traits that still stand on live knowledge, most certain first."""
     return [FoundTrait(*row) for row in connection.execute(TRAITS, key.bind(limit=limit))]
 
 

@@ -13,7 +13,7 @@ from memoryos_pipeline.domain.policies import DEFAULT
 from memoryos_pipeline.domain.work import QUEUE_OF_KIND
 from memoryos_pipeline.readmodels.views import LISTINGS, Selection, _behind, _statement, list_rows
 from memoryos_pipeline.store.clock import freeze_clock, read_now
-from memoryos_pipeline.store.profile import read_profile
+from memoryos_pipeline.store.search import ScopeKey, read_traits
 from tests.conftest import Stack
 from tests.integration.readmodels.past import Past, live_a_past
 
@@ -155,12 +155,12 @@ class TestViews:
         ],
     )
     def test_a_trait_stands_on_live_knowledge(self, stack: Stack, past: Past, change: str) -> None:
-        """Evidence that is forgotten or replaced supports nothing; the view says what `read_profile` says."""
+        """Evidence that is forgotten or replaced supports nothing; the view says what recall reads."""
         for shown, status in ((1, ""), (0, f"update memoryos.knowledge set {change} where knowledge_id = :new")):
             with stack.app.transaction(stack.tenant_id) as connection:
                 if status:
                     connection.execute(text(status), past.values())
-                profile = read_profile(connection, stack.tenant_id, past.scope)
+                profile = read_traits(connection, ScopeKey(stack.tenant_id, past.scope))
             rows = _rows(stack, "select actor, dimension, level from memory_v1.profile")
             assert [(row["actor"], row["dimension"], row["level"]) for row in rows] == [
                 (trait.actor, trait.dimension, trait.level) for trait in profile

@@ -65,6 +65,22 @@ class TestFind:
 START_OF_TAIL = datetime(2026, 3, 9, tzinfo=UTC)
 
 
+class TestLeave:
+    def test_what_left_recall_stays_out_of_the_unindexed_tail(self, stack: Stack) -> None:
+        """A page that could not be indexed leaves all behind it in the tail, but not what was forgotten of it."""
+        say(stack, ("Maya", "My secret tattoo is a heron."), ("Maya", "My secret tattoo hurts."))
+        with stack.app.transaction(stack.tenant_id) as connection:
+            connection.execute(
+                text("""
+                insert into memoryos.turn_left (tenant_id, conversation_id, seq)
+                select tenant_id, conversation_id, seq from memoryos.turn where seq = 1
+            """)
+            )
+        found = search(recall_parts(stack), stack.tenant_id, ask("secret tattoo"))
+
+        assert [result.content for result in found.results] == ["My secret tattoo hurts."]
+
+
 class TestMixedScripts:
     @pytest.mark.parametrize("query", ["クラスタ", "kubernetes クラスタ", "Ｋｕｂｅｒｎｅｔｅｓ", "自転車", "도서관"])
     def test_a_script_does_not_hide_another(self, stack: Stack, query: str) -> None:
@@ -163,6 +179,20 @@ class TestIndexing:
                         "(select turn_id from memoryos.turn where content like '%4711%')"
                     )
                 )
+        results = search(recall_parts(stack), stack.tenant_id, ask("What is my locker code? gym")).results
+
+        assert [result.content for result in results] == ["The gym opens at six."]
+
+    def test_a_turn_that_left_is_no_tail(self, stack: Stack) -> None:
+        """A turn that left recall stays away while its conversation waits for an index, the turns beside it do not."""
+        say(stack, ("Maya", "My locker code is 4711."), ("Maya", "The gym opens at six."))
+        with stack.app.transaction(stack.tenant_id) as connection:
+            connection.execute(
+                text(
+                    "insert into memoryos.turn_left (tenant_id, conversation_id, seq) "
+                    "select tenant_id, conversation_id, seq from memoryos.turn where content like '%4711%'"
+                )
+            )
         results = search(recall_parts(stack), stack.tenant_id, ask("What is my locker code? gym")).results
 
         assert [result.content for result in results] == ["The gym opens at six."]

@@ -16,7 +16,7 @@ from memoryos_pipeline.models.extractive import ExtractiveModel
 from memoryos_pipeline.stages.distill_page import distill_page
 from memoryos_pipeline.stages.merge_knowledge import merge_knowledge
 from memoryos_pipeline.store.knowledge import find_scope, move_scope
-from memoryos_pipeline.store.profile import read_profile
+from memoryos_pipeline.store.search import ScopeKey, read_traits
 from tests.conftest import Stack
 from tests.integration.stages.cold import START, Cold
 
@@ -408,9 +408,9 @@ class TestPerson:
         assert cold.rows("select level, confidence, cardinality(knowledge_ids), version from memoryos.trait") == [
             ("high", 0.75, 2, 2)
         ]
-        maya = scope_id(cold.tenant_id, "maya", "companion")
+        maya = ScopeKey(cold.tenant_id, scope_id(cold.tenant_id, "maya", "companion"))
         with cold.stack.app.transaction(cold.tenant_id) as connection:
-            assert len(read_profile(connection, cold.tenant_id, maya)) == 1
+            assert len(read_traits(connection, maya)) == 1
         cold.rows("""update memoryos.knowledge set status = 'forgotten', forgotten_at = now() returning 1""")
         with cold.stack.app.transaction(cold.tenant_id) as connection:
-            assert read_profile(connection, cold.tenant_id, maya) == []
+            assert read_traits(connection, maya) == []
