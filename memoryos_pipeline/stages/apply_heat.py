@@ -42,7 +42,13 @@ from memoryos_pipeline.store.heat import (
 )
 from memoryos_pipeline.store.ledger import complete, owe
 from memoryos_pipeline.store.recallable import mark_left_turns
-from memoryos_pipeline.store.segments import hand_to_distillation, load_segments, lock_scope, save_segments
+from memoryos_pipeline.store.segments import (
+    hand_to_distillation,
+    load_segments,
+    lock_conversations,
+    lock_scope,
+    save_segments,
+)
 from memoryos_pipeline.store.vectors import ensure_space, remove_index_rows
 
 ACCESSES_PER_RUN = 2_000
@@ -220,6 +226,8 @@ def _settle_cold_pages(run: _Run) -> bool:
         fates[fate].append(page)
     waiting = fates[Cooled.WAIT]
     handled = [page for page in cold if page not in waiting]
+    # Indexing a page's turns holds its conversation, so that it does not put back what archiving takes out.
+    lock_conversations(run.connection, tenant_id, {page.conversation_id for page in fates[Cooled.ARCHIVE]})
     set_cooling(run.connection, tenant_id, {page.page_id: None for page in handled})
     set_cooling(run.connection, tenant_id, {page.page_id: run.now + LOOK_AGAIN for page in waiting})
     record_events(run.connection, tenant_id, [_told(run, "page_cooled", page) for page in handled])

@@ -37,7 +37,7 @@ LOAD_UNASSIGNED = text("""
                                     and v.owner_kind = 'page' and v.owner_id = p.page_id
      where p.tenant_id = :tenant_id and p.scope_id = :scope_id
        and p.extract_ordinal is null and p.assigned_at is null
-       and coalesce(s.state, '') <> 'dead' and coalesce(e.state, '') <> 'dead'
+       and coalesce(s.state, '') not in ('dead', 'cancelled') and coalesce(e.state, '') not in ('dead', 'cancelled')
      order by c.created_at, c.conversation_id, p.first_seq limit :limit
 """)
 LOAD_SEGMENTS = text("""
@@ -140,6 +140,13 @@ def lock_scope(connection: Connection, tenant_id: UUID, scope_id: UUID) -> bool:
     return connection.execute(LOCK_SCOPE, {"tenant_id": tenant_id, "scope_id": scope_id}).first() is not None
 
 
+def lock_conversations(connection: Connection, tenant_id: UUID, conversation_ids: Iterable[UUID]) -> None:
+    """Lock conversations against sealing, summarizing and indexing, in the one order everybody uses."""
+    values = {"tenant_id": tenant_id, "conversation_ids": list(conversation_ids)}
+    if values["conversation_ids"]:
+        connection.execute(LOCK_CONVERSATIONS, values)
+
+
 def load_unassigned(
     connection: Connection, tenant_id: UUID, scope_id: UUID, *, space_id: int, limit: int
 ) -> list[UnassignedPage]:
@@ -215,7 +222,7 @@ def warm_pages(connection: Connection, tenant_id: UUID, *, warmed: Sequence[Warm
         "cooling": [each.cools_at for each in warmed],
     }
     # Conversations before their pages, like everybody who locks both.
-    connection.execute(LOCK_CONVERSATIONS, {**key, "conversation_ids": list(lasts)})
+    lock_conversations(connection, tenant_id, lasts)
     if connection.execute(WARM_PAGES, {**key, **pages, "now": now}).rowcount != len(warmed):
         raise StaleReadError
     connection.execute(LINK_PAGES, {**key, **pages})

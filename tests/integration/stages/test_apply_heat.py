@@ -19,6 +19,9 @@ from memoryos_pipeline.stages import apply_heat as heat_module
 from memoryos_pipeline.stages.apply_heat import apply_heat
 from memoryos_pipeline.stages.assign_segments import assign_segments
 from memoryos_pipeline.stages.embed import embed
+from memoryos_pipeline.store.pages import lock_conversation
+from memoryos_pipeline.store.postings import put_postings
+from memoryos_pipeline.store.recallable import find_recallable_turns
 from memoryos_pipeline.store.segments import lock_scope
 from memoryos_pipeline.store.sweeps import owe_due
 from tests.builders import START, claim_due, count_statements, create_scope, rows, set_clock, wait_for_a_waiter
@@ -310,6 +313,28 @@ class TestCool:
         set_clock(stack, START + 13 * DAY)
         _apply(walk)
         query = "select seq from memoryos.turn join memoryos.embedding on owner_id = turn_id order by seq"
+
+        assert rows(stack, query) == [(2,), (3,), (4,), (5,)]
+
+    def test_indexing_meanwhile_does_not_bring_a_turn_back(self, stack: Stack, walk: Walk) -> None:
+        """A page whose turns are being indexed again is archived after that, and what leaves recall has left it."""
+        (page,) = walk.warm(*about("tennis"))
+        embed(walk.parts, walk.claim(WorkKind.EMBED, f"turns:{page}"))
+        rows(stack, CITE, knowledge=_knowledge(stack, "gone", status="forgotten"), seq=1, page=page)
+        rows(stack, "update memoryos.page set extract_ordinal = 1 returning 1")
+        rows(stack, EXTRACT)
+        set_clock(stack, START + 13 * DAY)
+        with ThreadPoolExecutor() as pool:
+            with stack.app.transaction(stack.tenant_id) as connection:
+                ((conversation,),) = rows(stack, "select conversation_id from memoryos.page")
+                lock_conversation(connection, stack.tenant_id, conversation)
+                kept = find_recallable_turns(connection, stack.tenant_id, page)
+                archiving = pool.submit(_apply, walk)
+                wait_for_a_waiter(stack)
+                terms = [(turn, ["tennis"]) for turn in kept]
+                put_postings(connection, stack.tenant_id, create_scope(stack), "turn", terms)
+            archiving.result(20)
+        query = "select seq from memoryos.turn join memoryos.posting_length on owner_id = turn_id order by seq"
 
         assert rows(stack, query) == [(2,), (3,), (4,), (5,)]
 
