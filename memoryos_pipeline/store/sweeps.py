@@ -26,9 +26,9 @@ OWE_DUE = """
     on conflict (tenant_id, kind, subject_key) do update
        set generation = work.generation + 1, state = 'ready', attempts = 0, enqueued_at = null, finished_at = null,
            run_after = clock_timestamp()
-     where work.state = 'done' and work.run_after <= clock_timestamp()
+     where work.state in ('done', 'cancelled') and work.run_after <= clock_timestamp()
 """
-"""Only finished rows that do not rest are woken: one that is ready, leased or dead already stands for what is due."""
+"""Only rows that are over and do not rest are woken: one that is ready, leased or dead stands for what is due."""
 
 FLUSH = text(
     OWE_DUE.format(

@@ -55,10 +55,10 @@ begin
      where w.work_id = new.work_id
     on conflict (tenant_id, kind, subject_key) do update
        set generation = work.generation + 1,
-           state = case when work.state = 'done' then 'ready' else work.state end,
-           attempts = case when work.state = 'done' then 0 else work.attempts end,
-           enqueued_at = case when work.state = 'done' then null else work.enqueued_at end,
-           finished_at = case when work.state = 'done' then null else work.finished_at end,
+           state = case when work.state in ('done', 'cancelled') then 'ready' else work.state end,
+           attempts = case when work.state in ('done', 'cancelled') then 0 else work.attempts end,
+           enqueued_at = case when work.state in ('done', 'cancelled') then null else work.enqueued_at end,
+           finished_at = case when work.state in ('done', 'cancelled') then null else work.finished_at end,
            run_after = least(work.run_after, excluded.run_after);
     return null;
 end $$;
