@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from memoryos_pipeline.cli import key
+from memoryos_pipeline.cli import dead, evaluate, key
 from memoryos_pipeline.cli.ask import context, search
 from memoryos_pipeline.cli.bench import bench
 from memoryos_pipeline.cli.chat import chat
@@ -32,7 +32,9 @@ COMMANDS = (
 for command in COMMANDS:
     app.command()(command)
 app.add_typer(key.app, name="key")
+app.add_typer(dead.app, name="dead")
 app.add_typer(bench, name="bench")
+app.add_typer(evaluate.app, name="eval")
 
 
 def main() -> None:
