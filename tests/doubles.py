@@ -1,4 +1,3 @@
-# ruff: noqa: ARG002 - the protocol names the arguments
 """Honest doubles: models that do what the protocol says, by a rule a test can see through."""
 
 import re

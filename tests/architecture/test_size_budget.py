@@ -6,7 +6,9 @@ from pathlib import Path
 from statistics import median
 
 ROOT = Path(__file__).parents[2]
-SOURCES = sorted([*ROOT.glob("memoryos_pipeline/**/*.py"), *ROOT.glob("workers/*.py"), *ROOT.glob("migrations/**/*.py")])
+SOURCES = sorted(
+    [*ROOT.glob("memoryos_pipeline/**/*.py"), *ROOT.glob("workers/*.py"), *ROOT.glob("migrations/**/*.py")]
+)
 
 
 def _functions() -> Iterator[tuple[str, int]]:

@@ -24,9 +24,7 @@ def _described() -> set[tuple[object, ...]]:
         for column in table.columns:
             spelled = column.type.compile(dialect=postgresql.dialect())
             place = keys.index(column.name) if column.name in keys else -1
-            rows.add(
-                (table.name, column.name, SPELLED.get(spelled, spelled.lower()), bool(column.nullable), place)
-            )
+            rows.add((table.name, column.name, SPELLED.get(spelled, spelled.lower()), bool(column.nullable), place))
     return rows
 
 

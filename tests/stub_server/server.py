@@ -88,7 +88,7 @@ def _handler(stub: StubServer) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002, ARG002
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             return
 
     return Handler

@@ -1,4 +1,3 @@
-# ruff: noqa: ARG002 - the scripted model has the signatures of the protocol
 """A past to distill and merge, and a language model whose every decision can be read off its turns."""
 
 from collections.abc import Callable, Sequence

@@ -148,9 +148,7 @@ class TestAdd:
 class TestRead:
     def test_rows_are_paged_until_the_cursor_ends(self, server: Scripted, client: MemoryClient) -> None:
         """The iterator follows the cursor and stops without it."""
-        server.answer(
-            (200, {"pages": [{"n": 1}], "cursor": "x"}), (200, {"pages": [{"n": 2}], "cursor": None})
-        )
+        server.answer((200, {"pages": [{"n": 1}], "cursor": "x"}), (200, {"pages": [{"n": 2}], "cursor": None}))
 
         assert [row["n"] for row in client.pages(user_id="maya y")] == [1, 2]
         assert "cursor=x" in server.asked[1][0]

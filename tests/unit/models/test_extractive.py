@@ -41,10 +41,10 @@ class CountingEmbedder(HashingEmbedder):
 class FailingEmbedder(HashingEmbedder):
     """Fails as an embedder does."""
 
-    def embed_passages(self, texts: Sequence[str]) -> list[Embedded]:  # noqa: ARG002
+    def embed_passages(self, texts: Sequence[str]) -> list[Embedded]:
         raise ModelError("Error: the service is temporarily unavailable, please try again later.")
 
-    def embed_query(self, text: str) -> Vector:  # noqa: ARG002
+    def embed_query(self, text: str) -> Vector:
         raise ModelError
 
 
