@@ -15,6 +15,7 @@ from memoryos_pipeline.domain.errors import FencedError
 from memoryos_pipeline.domain.work import Lease, Owed, RetryDecision
 from memoryos_pipeline.store.database import Database
 
+# Whoever asks again does not cut short the pause after a failure: a provider named it, or tries would be burnt at once.
 OWE = text("""
     insert into memoryos.work (tenant_id, kind, subject_key, scope_id, max_attempts, run_after)
     select :tenant_id, kind, subject_key, scope_id, :max_attempts, clock_timestamp() + delay * interval '1 second'
@@ -28,6 +29,7 @@ OWE = text("""
            enqueued_at = case when work.state in ('done', 'cancelled') then null else work.enqueued_at end,
            finished_at = case when work.state in ('done', 'cancelled') then null else work.finished_at end,
            run_after = case when work.state in ('done', 'cancelled') then excluded.run_after
+                            when work.state = 'ready' and work.last_error_class is not null then work.run_after
                             else least(work.run_after, excluded.run_after) end
 """)
 

@@ -170,6 +170,25 @@ class TestFail:
 
         assert [again.attempts for again in _claim(stack)] == [1]
 
+    def test_asking_again_does_not_cut_the_pause_short(self, stack: Stack) -> None:
+        """A rate limit is kept to, and five tries are not burnt in a moment, however often the work is owed."""
+        _owe(stack)
+        decision = RetryDecision(dead=False, delay_seconds=60, burns_attempt=True)
+        stack.ledger.fail(_claim(stack)[0], decision, error_class="transient", error="later")
+        _owe(stack)
+
+        assert _claim(stack) == []
+        assert rows(stack, "select generation from memoryos.work") == [(2,)]
+
+    def test_a_planned_delay_is_cut_short_by_asking(self, stack: Stack) -> None:
+        """What was only put off is wanted now."""
+        scope = create_scope(stack)
+        with stack.app.transaction(stack.tenant_id) as connection:
+            owe(connection, stack.tenant_id, [Owed(WorkKind.ADVANCE, "one", scope, delay_seconds=60)])
+        _owe(stack)
+
+        assert len(_claim(stack)) == 1
+
 
 class TestTenants:
     def test_the_app_role_sees_nothing_without_a_tenant(self, stack: Stack) -> None:

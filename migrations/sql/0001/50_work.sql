@@ -59,7 +59,8 @@ begin
            attempts = case when work.state in ('done', 'cancelled') then 0 else work.attempts end,
            enqueued_at = case when work.state in ('done', 'cancelled') then null else work.enqueued_at end,
            finished_at = case when work.state in ('done', 'cancelled') then null else work.finished_at end,
-           run_after = least(work.run_after, excluded.run_after);
+           run_after = case when work.state = 'ready' and work.last_error_class is not null then work.run_after
+                            else least(work.run_after, excluded.run_after) end;
     return null;
 end $$;
 create trigger wake_who_waits after insert on memoryos.dead_letter
