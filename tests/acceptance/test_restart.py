@@ -2,7 +2,7 @@
 
 import signal
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ TURNS = 240
 KILLS = 3
 ROWS_BETWEEN_KILLS = 40
 
-LOCK_CONVERSATIONS = text("select conversation_id from memoryos.conversation for update")
+LOCK_PAGES = text("lock table memoryos.page in share row exclusive mode")
 NOW = text("select clock_timestamp()")
 ADVANCES = """
     select state, attempts, executions, last_error_class from memoryos.work where kind = 'advance' order by state
@@ -37,6 +37,7 @@ TAKEN_OVER = """
     select max(extract(epoch from finished_at - cast(:killed_at as timestamptz))) from memoryos.work
      where kind = 'advance'
 """
+OWNERS = "select distinct owner from memoryos.work where state = 'leased'"
 LEASED = "select work_id from memoryos.work where state = 'leased'"
 DONE = "select count(*) from memoryos.work where state = 'done'"
 TROUBLED = "select kind, attempts, last_error_class from memoryos.work where attempts > 1 or last_error_class <> ''"
@@ -56,21 +57,19 @@ def system(stack: Stack, own_valkey: EmbeddedValkey, tmp_path: Path) -> Iterator
         yield system
 
 
-@pytest.fixture
-def held_up(stack: Stack, system: System) -> Iterator[Connection]:
-    """Two conversations that are owed to advance, by one message, locked until the connection is committed."""
-    with system.client() as client:
-        client.add_turns([*long_conversation(14, lang="ja"), *long_conversation(14, lang="ko")])
-    with stack.app.engine.connect() as connection:
-        connection.execute(text("select set_config('app.tenant', :tenant, true)"), {"tenant": str(stack.tenant_id)})
-        connection.execute(LOCK_CONVERSATIONS)
+@contextmanager
+def _in_the_middle(stack: Stack, system: System) -> Iterator[Connection]:
+    """Owe two conversations to advance; yields while one worker holds both rows and waits in the stage of one.
+
+    It waits for the connection that is yielded, and a statement waits for ten seconds at most.
+    """
+    turns = [*long_conversation(14, lang="ja"), *long_conversation(14, lang="ko")]
+    with stack.owner.engine.connect() as connection, system.client() as client:
+        connection.execute(LOCK_PAGES)
+        client.add_turns(turns)
+        assert wait_until(lambda: len(rows(stack, LEASED)) == 2, seconds=8)
+        wait_for_a_waiter(stack)
         yield connection
-
-
-def _wait_until_in_the_middle(stack: Stack) -> None:
-    """Return once a worker holds both rows and is in the stage of one."""
-    assert wait_until(lambda: len(rows(stack, LEASED)) == 2, seconds=30)
-    wait_for_a_waiter(stack)
 
 
 def _post(system: System) -> list[str]:
@@ -94,21 +93,17 @@ def _wait_for_progress(stack: Stack) -> None:
 
 @pytest.mark.slow
 class TestKill:
-    def test_another_worker_does_its_rows_within_the_lease(
-        self, stack: Stack, system: System, held_up: Connection
-    ) -> None:
+    def test_another_worker_does_its_rows_within_the_lease(self, stack: Stack, system: System) -> None:
         """SIGKILL in the middle of two rows: a lease and two seconds later another worker has done both."""
-        with running_worker(system, **QUICK) as victim:
-            _wait_until_in_the_middle(stack)
-            with running_worker(system, **QUICK):
-                killed_at = held_up.execute(NOW).scalar_one()
-                kill_session(victim)
-                held_up.commit()
-                assert wait_until(lambda: not rows(stack, LEASED), seconds=30)
-                with system.client() as client:
-                    client.wait(DRAIN_SECONDS)
+        with running_worker(system, **QUICK) as one, running_worker(system, **QUICK) as other:
+            with _in_the_middle(stack, system) as lock:
+                ((owner,),) = rows(stack, OWNERS)
+                killed_at = lock.execute(NOW).scalar_one()
+                kill_session({str(one.pid): one, str(other.pid): other}[owner.partition(":")[2]])
+            with system.client() as client:
+                client.wait(DRAIN_SECONDS)
 
-        assert rows(stack, ADVANCES) == [("done", 2, 2, None)] * 2
+        assert [(state, attempts) for state, attempts, *_ in rows(stack, ADVANCES)] == [("done", 2)] * 2
         assert 0 < rows(stack, TAKEN_OVER, killed_at=killed_at)[0][0] <= TAKEN_OVER_SECONDS
         assert rows(stack, DOUBLED, once=ONCE_A_PAGE) == []
 
@@ -128,15 +123,12 @@ class TestKill:
 
 @pytest.mark.slow
 class TestStop:
-    def test_a_worker_in_the_middle_ends_its_row_and_hands_the_other_back(
-        self, stack: Stack, system: System, held_up: Connection
-    ) -> None:
+    def test_a_worker_in_the_middle_ends_its_row_and_hands_the_other_back(self, stack: Stack, system: System) -> None:
         """SIGTERM between two rows: the one at hand is done, the other is free at once with its attempt unspent."""
         with running_worker(system, **QUICK) as worker:
-            _wait_until_in_the_middle(stack)
-            worker.send_signal(signal.SIGTERM)
-            assert wait_until(lambda: "shutdown" in system.log.read_text().lower(), seconds=10)
-            held_up.commit()
+            with _in_the_middle(stack, system):
+                worker.send_signal(signal.SIGTERM)
+                assert wait_until(lambda: "shutdown" in system.log.read_text().lower(), seconds=8)
             worker.wait(GRACEFUL_SECONDS)
 
         assert rows(stack, ADVANCES) == [("done", 1, 1, None), ("ready", 0, 1, None)]
