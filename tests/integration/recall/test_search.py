@@ -183,20 +183,6 @@ class TestIndexing:
 
         assert [result.content for result in results] == ["The gym opens at six."]
 
-    def test_a_turn_that_left_is_no_tail(self, stack: Stack) -> None:
-        """A turn that left recall stays away while its conversation waits for an index, the turns beside it do not."""
-        say(stack, ("Maya", "My locker code is 4711."), ("Maya", "The gym opens at six."))
-        with stack.app.transaction(stack.tenant_id) as connection:
-            connection.execute(
-                text(
-                    "insert into memoryos.turn_left (tenant_id, conversation_id, seq) "
-                    "select tenant_id, conversation_id, seq from memoryos.turn where content like '%4711%'"
-                )
-            )
-        results = search(recall_parts(stack), stack.tenant_id, ask("What is my locker code? gym")).results
-
-        assert [result.content for result in results] == ["The gym opens at six."]
-
     def test_vectors_of_another_model_are_named_not_compared(self, stack: Stack) -> None:
         """After a change of the embedder search goes on by words and says so."""
         remember(stack, *SMALL_TALK)

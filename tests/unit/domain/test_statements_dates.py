@@ -63,6 +63,8 @@ class TestResolveEvent:
             ("后天出发", "2026-05-15", "day"),
             ("去年十月结婚了", "2025-10-01", "month"),
             ("五月八号见面", "2026-05-08", "day"),
+            ("会议在2026-06-08举行", "2026-06-08", "day"),
+            ("一昨年に越してきた", "2024-01-01", "year"),
         ],
     )
     def test_relative_and_calendar_dates(self, text: str, day: str, precision: str) -> None:
@@ -73,7 +75,16 @@ class TestResolveEvent:
 
     @pytest.mark.parametrize(
         "text",
-        ["hello", "It may be fine", "I got a second helping", "月光很好", "この一年間", "2026-02-30 happened", ""],
+        [
+            "hello",
+            "It may be fine",
+            "I got a second helping",
+            "月光很好",
+            "この一年間",
+            "2026-02-30 happened",
+            "시작해 보세요",
+            "",
+        ],
     )
     def test_no_time_no_event(self, text: str) -> None:
         """What names no time, or an impossible one, has none."""
