@@ -1,4 +1,4 @@
-"""`memoryos doctor`: every broken invariant in a sentence, and whether the ground it stands on is firm."""
+"""`memoryos doctor`: every broken invariant in a sentence, what can be mended, and whether the ground is firm."""
 
 import json
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,13 +23,18 @@ def doctor(
     at_rest: Annotated[
         bool, typer.Option("--at-rest", help="The pipeline is drained: any owed work is wrong.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON line: `checks` and `violations`.")] = False,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Mend first what can be mended; what is left is told.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON line: `checks`, `violations`, and `mended` with --repair.")
+    ] = False,
 ) -> None:
     """Check invariants, database and broker. Ends with 1 when anything is wrong, and says what repairs it."""
     from sqlalchemy.exc import OperationalError  # noqa: PLC0415 - other commands start without
 
     try:
-        report = _examine(find_connection(load_settings()), at_rest=at_rest)
+        report = _examine(find_connection(load_settings()), at_rest=at_rest, repair=repair)
     except NotConnectedError as error:
         end_with(Console(stderr=True), str(error))
     except OperationalError:
@@ -42,19 +47,37 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _examine(reach: Reach, *, at_rest: bool) -> dict[str, Any]:
+def _examine(reach: Reach, *, at_rest: bool, repair: bool) -> dict[str, Any]:
     from memoryos_pipeline.store.database import Database  # noqa: PLC0415
 
     owner = Database(reach.owner_url, pool_size=1, application_name="memoryos-doctor")
     ledger = Database(reach.ledger_url, pool_size=1, application_name="memoryos-doctor")
     try:
         checks = [_schema(owner), *_durability(owner), _broker(reach.broker_url)]
-        violations = [] if not checks[0].is_good else _violations(owner, ledger, at_rest=at_rest)
+        is_new = checks[0].is_good
+        mended = _repair(owner, ledger) if repair and is_new else []
+        violations = _violations(owner, ledger, at_rest=at_rest) if is_new else []
     finally:
         owner.dispose()
         ledger.dispose()
     named = [{"name": check.name, "is_good": check.is_good, "sentence": check.sentence} for check in checks]
-    return {"checks": named, "violations": violations}
+    return {"checks": named, "violations": violations, **({"mended": mended} if repair else {})}
+
+
+def _repair(owner: "Database", ledger: "Database") -> list[dict[str, str]]:
+    from memoryos_pipeline.store.keys import list_tenants  # noqa: PLC0415
+    from memoryos_pipeline.store.repair import repair_leases, repair_tenant  # noqa: PLC0415
+
+    tenants = list_tenants(owner, ledger)
+    names = {tenant.tenant_id: tenant.name for tenant in tenants}
+    mended = repair_leases(ledger)
+    for tenant in tenants:
+        found = repair_tenant(owner, tenant.tenant_id, max_attempts=load_settings().max_attempts)
+        mended += [(tenant.tenant_id, each) for each in found]
+    return [
+        {"tenant": names[tenant_id], "what": each.what, "subject": each.subject, "sentence": each.sentence}
+        for tenant_id, each in mended
+    ]
 
 
 def _schema(owner: "Database") -> "Check":
@@ -111,10 +134,27 @@ def _show(console: Console, report: dict[str, Any]) -> None:
             "[green]ok[/]" if check["is_good"] else "[red]wrong[/]", check["name"], escape(check["sentence"])
         )
     console.print(checks)
+    _show_mended(console, report)
     if not report["violations"]:
         console.print("No invariant is broken.")
         return
-    table = Table("invariant", "tenant", "what is wrong, and what repairs it")
+    left = (
+        "what cannot be mended here, and what repairs it"
+        if "mended" in report
+        else "what is wrong, and what repairs it"
+    )
+    table = Table("invariant", "tenant", left)
     for violation in report["violations"]:
         table.add_row(violation["invariant"], escape(violation["tenant"]), escape(violation["sentence"]))
+    console.print(table)
+
+
+def _show_mended(console: Console, report: dict[str, Any]) -> None:
+    if not report.get("mended"):
+        if "mended" in report:
+            console.print("Nothing was mended.")
+        return
+    table = Table("mended", "tenant", "what was done")
+    for each in report["mended"]:
+        table.add_row(escape(each["what"]), escape(each["tenant"]), escape(each["sentence"]))
     console.print(table)
