@@ -2,11 +2,18 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
-Word = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
-Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=800)]
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
+
+def _without_nul(said: object) -> object:
+    return said.replace("\0", "") if isinstance(said, str) else said
+
+
+Storable = Annotated[str, BeforeValidator(_without_nul)]
+"""Postgres keeps no NUL, and it says nothing. A lone surrogate is no text to begin with: the answer is refused."""
+Word = Annotated[Storable, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
+Line = Annotated[Storable, StringConstraints(strip_whitespace=True, min_length=1, max_length=800)]
+Text = Annotated[Storable, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
 
 
 class Shape(BaseModel):
@@ -70,7 +77,7 @@ class VerdictAnswer(Shape):
     statement: int = Field(ge=0)
     decision: Literal["ADD", "UPDATE", "CLOSE", "NOOP", "COEXIST"]
     neighbour: int | None = None
-    reason: Annotated[str, StringConstraints(max_length=300)] = ""
+    reason: Annotated[Storable, StringConstraints(max_length=300)] = ""
 
 
 class ResolveAnswer(Shape):

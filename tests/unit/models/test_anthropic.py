@@ -1,9 +1,11 @@
 """The real SDK against a stub: what the model says is checked, paid once, and no failure becomes data."""
 
+import json
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 import pytest
+from pydantic import ValidationError
 
 from memoryos_pipeline.domain.errors import (
     InvalidOutputError,
@@ -15,6 +17,7 @@ from memoryos_pipeline.domain.knowledge import Candidate, Decision
 from memoryos_pipeline.domain.work import ErrorClass
 from memoryos_pipeline.models.anthropic import AnthropicModel
 from memoryos_pipeline.models.anthropic_client import AnthropicClient
+from memoryos_pipeline.models.answer_shapes import GivenAnswer
 from tests.stub_server.answers import shown_data
 from tests.stub_server.server import StubServer
 from tests.unit.models.pages import MemoryJournal, neighbour, page, turn
@@ -70,6 +73,19 @@ class TestSummarize:
         assert model.summarize(blank, journal=journal).summary == ""
         assert model.distill(blank, journal=journal).candidates == ()
         assert stub.calls == 0
+
+    def test_what_postgres_cannot_keep_is_taken_out(self, stub: StubServer, journal: MemoryJournal) -> None:
+        """NUL vanishes before the answer is kept, so that it is paid for once."""
+        stub.answers.append({"summary": "It\0 rained.", "keywords": ["ra\0in"], "topics": [], "continues": False})
+        summary = _model(stub).summarize(page("It rained."), journal=journal)
+
+        assert (summary.summary, summary.keywords) == ("It rained.", ("rain",))
+        assert "\\u0000" not in json.dumps(list(journal.kept.values()))
+
+    def test_a_lone_surrogate_is_no_answer(self) -> None:
+        """What cannot be written as UTF-8 is refused, like any other wrong shape."""
+        with pytest.raises(ValidationError):
+            GivenAnswer.model_validate({"answer": "\ud800", "known": True})
 
     def test_a_huge_page_is_cut_before_it_is_sent(self, stub: StubServer, journal: MemoryJournal) -> None:
         """Five turns of 64 KiB leave as at most 60,000 characters; start and end of each stay."""
