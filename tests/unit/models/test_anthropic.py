@@ -15,9 +15,9 @@ from memoryos_pipeline.domain.errors import (
 )
 from memoryos_pipeline.domain.knowledge import Candidate, Decision
 from memoryos_pipeline.domain.work import ErrorClass
+from memoryos_pipeline.models.answer_shapes import GivenAnswer
 from memoryos_pipeline.models.anthropic import AnthropicModel
 from memoryos_pipeline.models.anthropic_client import AnthropicClient
-from memoryos_pipeline.models.answer_shapes import GivenAnswer
 from tests.stub_server.answers import shown_data
 from tests.stub_server.server import StubServer
 from tests.unit.models.pages import MemoryJournal, neighbour, page, turn
