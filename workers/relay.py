@@ -68,10 +68,10 @@ class Relay:
         found = self._broker.get(key)
         epoch = found.decode() if isinstance(found, bytes) else None
         if epoch is None:
+            self._forget("broker_epoch_lost")  # first: if the database is away now, the next tick must see it again
             self._broker.set(key, secrets.token_hex(8), nx=True)
             fresh = self._broker.get(key)
             epoch = fresh.decode() if isinstance(fresh, bytes) else None
-            self._forget("broker_epoch_lost")
         elif self._epoch is not None and epoch != self._epoch:
             self._forget("broker_epoch_changed")
         self._epoch = epoch

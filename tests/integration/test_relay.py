@@ -8,6 +8,7 @@ from pydantic import SecretStr
 from redis import Redis
 from redis.exceptions import ConnectionError as ConnectionRefused
 from sqlalchemy import TextClause, text
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from memoryos_pipeline.domain.ids import mint_id
 from memoryos_pipeline.domain.work import Owed, WorkKind
@@ -18,6 +19,7 @@ from memoryos_pipeline.store.ledger import owe
 from memoryos_pipeline.store.tenants import create_tenant
 from tests.builders import create_scope
 from tests.conftest import Stack
+from workers import relay as relay_module
 from workers.celery_app import build_app
 from workers.relay import Relay, celery_publisher
 
@@ -68,6 +70,10 @@ def _indexes(stack: Stack, statement: TextClause, **values: object) -> set[str]:
         plan = connection.execute(text(f"explain {statement.text}"), values).scalars().all()
     assert not any("Seq Scan on work" in line for line in plan)
     return set(re.findall(r"(?:Index.* using|Bitmap Index Scan on) (\w+)", "\n".join(plan)))
+
+
+def _raise_away(_: object) -> int:
+    raise PoolTimeoutError
 
 
 class TestTick:
@@ -134,6 +140,21 @@ class TestTick:
         broker.flushall()
 
         assert relay.tick() == 3
+
+    def test_an_emptied_broker_is_noticed_while_the_database_is_away(
+        self, stack: Stack, broker: Redis, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Both come back after a power cut, the broker first: the relay that starts then still rings for everything."""
+        _owe(stack, 3)
+        _relay(stack, broker, Doorbell()).tick()
+        broker.flushall()
+        started = _relay(stack, broker, Doorbell())
+        with monkeypatch.context() as away:
+            away.setattr(relay_module, "forget_broker", _raise_away)
+            with pytest.raises(PoolTimeoutError):
+                started.tick()
+
+        assert started.tick() == 3
 
     def test_what_the_broker_refused_is_due_again(self, stack: Stack, broker: Redis) -> None:
         """A failed publish leaves no stamp behind."""
