@@ -1,6 +1,7 @@
 """`memoryos eval`: how much of what was said is found again, measured through the public API."""
 
 import json
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -90,12 +91,15 @@ def recall(
             "moves the clock, which is not done to a running system", param_hint="--tiers cold"
         )
     started = time.monotonic()
+    signal.signal(signal.SIGTERM, _interrupt)
     try:
         asked = _first(read_data(data), limit_questions)
         wanted = Wanted(tiers, tuple(kinds) if kinds else None, here)
         scored, noted = _measure(asked, wanted, console)
     except (UnreadableFileError, NotConnectedError, MemoryClientError, EmbeddedServerError) as error:
         end_with(console, str(error))
+    except KeyboardInterrupt:
+        end_with(console, "stopped")
     report = {**summarize(scored), **noted, **asked.dropped, "seconds": round(time.monotonic() - started, 1)}
     if as_json:
         typer.echo(json.dumps(report))
@@ -109,9 +113,10 @@ def read_data(named: str) -> DataSet:
         return sample_data(sample_questions(), sample_turns())
     path = Path(named)
     turns = read_turns(path, ZONE)
-    samples = json.loads(path.read_text(encoding="utf-8-sig"))
-    if not isinstance(samples, list) or not all("qa" in sample for sample in samples):
-        raise UnreadableFileError(f"{path}: has no questions; a LoCoMo file or `sample` does")
+    written = path.read_text(encoding="utf-8-sig").lstrip()
+    samples = json.loads(written) if written.startswith("[") else []
+    if not samples or not all("qa" in sample for sample in samples):
+        raise UnreadableFileError(f"{path.name}: has no questions; a LoCoMo file or `sample` does")
     return locomo_data(samples, turns)
 
 
@@ -142,6 +147,10 @@ def _measure(data: DataSet, wanted: Wanted, console: Console) -> tuple[list[Scor
         "ingest_seconds": round(ingested, 1), "versions": _versions(),
     }  # fmt: skip
     return scored, noted
+
+
+def _interrupt(_: int, __: object) -> None:
+    raise KeyboardInterrupt
 
 
 @contextmanager

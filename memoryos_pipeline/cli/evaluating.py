@@ -56,7 +56,8 @@ def move(
     try:
         clock = ForwardClock(owner)
         with owner.across_tenants() as connection:
-            clock.hold(read_now(connection) + COLD_AFTER)
+            now = read_now(connection)
+        clock.hold(now + COLD_AFTER)
         owe_due(ledger)
     finally:
         owner.dispose()
