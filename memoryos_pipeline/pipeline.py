@@ -16,7 +16,6 @@ from memoryos_pipeline.stages.merge_knowledge import merge_knowledge
 from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.stages.summarize_page import summarize_page
 from memoryos_pipeline.store.database import Database
-from memoryos_pipeline.store.ledger import Ledger
 
 Stage = Callable[[Parts, Lease], None]
 
@@ -42,11 +41,6 @@ def build_parts(settings: Settings) -> Parts:
         policy=DEFAULT,
         max_attempts=settings.max_attempts,
     )
-
-
-def build_ledger(settings: Settings, *, pool_size: int = 4) -> Ledger:
-    """Build the ledger over the role that sees work and no text."""
-    return Ledger(build_ledger_database(settings, pool_size=pool_size))
 
 
 def build_ledger_database(settings: Settings, *, pool_size: int = 2) -> Database:

@@ -4,11 +4,8 @@ Nothing is recomputed as time passes: a row stores its strength and when it was 
 weight at any moment and the moment of forgetting follow in closed form.
 """
 
-import hashlib
 import math
-from collections.abc import Iterable
 from datetime import datetime, timedelta
-from uuid import UUID
 
 DAY_SECONDS = 86_400.0
 HOUR_SECONDS = 3_600
@@ -58,36 +55,6 @@ def reinforced_strength(strength_days: float, *, factor: float, cap_days: float)
 def is_new_hour(last_reinforced_at: datetime, at: datetime) -> bool:
     """Tell whether a touch at `at` falls in a later hour than the last reinforcement, and so counts."""
     return _hour(at) > _hour(last_reinforced_at)
-
-
-def counted_reinforcements(touches: Iterable[tuple[UUID, UUID | None, datetime]]) -> dict[UUID, int]:
-    """Count touches (item, conversation, at) per item: one per conversation and hour, however many there were."""
-    distinct = {(item, conversation, _hour(at)) for item, conversation, at in touches}
-    counts: dict[UUID, int] = {}
-    for item, _, _ in distinct:
-        counts[item] = counts.get(item, 0) + 1
-    return counts
-
-
-def bounded_bias(current_weight: float, *, low: float = 0.3, high: float = 1.5) -> float:
-    """Return a ranking factor between `low` and `high`, linear in a weight of 0..1; it reorders, never removes."""
-    return low + (high - low) * min(1.0, max(0.0, current_weight))
-
-
-def survival_draw(item_id: UUID, sweep_epoch: int) -> float:
-    """Return the same number in [0, 1) whenever this item is drawn for in this sweep."""
-    digest = hashlib.sha256(item_id.bytes + sweep_epoch.to_bytes(8, "big", signed=True)).digest()
-    return int.from_bytes(digest[:8], "big") / 2.0**64
-
-
-def survives_sweep(item_id: UUID, sweep_epoch: int, *, weight_before: float, weight_now: float) -> bool:
-    """Draw whether an item that survived the previous sweep survives this one.
-
-    The chance is conditional, weight_now / weight_before, so that sweeping often does not kill sooner.
-    """
-    if weight_before <= 0.0:
-        return False
-    return survival_draw(item_id, sweep_epoch) < weight_now / weight_before
 
 
 def is_braked(due_rows: int, live_rows: int, *, share: float, min_rows: int) -> bool:

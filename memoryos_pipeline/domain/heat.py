@@ -139,11 +139,6 @@ def segment_heat(
     return alpha * n_visit + beta * l_interaction + gamma * recency_now
 
 
-def bounded_segment_heat(heat: float, *, promote_at: float) -> float:
-    """Return linear heat on a scale of 0..1 for ranking: heat / (heat + threshold)."""
-    return heat / (heat + promote_at)
-
-
 def is_promoted(heat: float, *, waiting_pages: int, policy: Policy) -> bool:
     """Tell whether a segment's pages are distilled now. One with nothing left to distil never is."""
     return policy.distill_when in {"heated", "either"} and waiting_pages > 0 and heat >= policy.promote_at

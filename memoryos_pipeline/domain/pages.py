@@ -1,7 +1,6 @@
 """A page: a few consecutive turns of one conversation, and what is said about them."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from uuid import UUID
 
 from memoryos_pipeline.domain.turns import Turn
@@ -28,20 +27,3 @@ class PageSummary:
     """Whether the page goes on with what the previous page was about."""
     model: str
     """Model and prompt version that wrote it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A sealed page as stored."""
-
-    page_id: UUID
-    conversation_id: UUID
-    scope_id: UUID
-    first_seq: int
-    last_seq: int
-    first_turn_at: datetime
-    last_turn_at: datetime
-    summary: str | None
-    keywords: tuple[str, ...]
-    heat: float
-    heat_at: datetime

@@ -89,13 +89,6 @@ def is_blank(text: str) -> bool:
     )
 
 
-def has_only_placeholders(text: str) -> bool:
-    """Tell whether a turn's text holds no words of its speaker, only placeholders of other parts."""
-    return all(
-        line.startswith("[") and line.endswith("]") and PART_TYPE.fullmatch(line[1:-1]) for line in text.split("\n")
-    )
-
-
 def show_name(name: object) -> str:
     """Return a key or path as it may stand in an error: short, and always encodable."""
     return str(name)[:64].encode("utf-8", "replace").decode("utf-8")

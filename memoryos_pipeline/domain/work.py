@@ -63,7 +63,7 @@ class Lease:
 
 
 class ErrorClass(StrEnum):
-    """How a failure is treated; see reliability notes in docs/reliability.md."""
+    """How a failure is treated."""
 
     TRANSIENT = "transient"
     DEFERRED = "deferred"

@@ -13,7 +13,7 @@ from memoryos_pipeline.store.database import Database
 TENANT_IDS = text("select tenant_id from memoryos.tenant order by tenant_id")
 TENANT_NAME = text("select name from memoryos.tenant where tenant_id = :tenant_id")
 KEYS = text("""
-    select key_id, prefix, label, scopes, created_at, expires_at, revoked_at from memoryos.api_key
+    select key_id, prefix, label, scopes, created_at, revoked_at from memoryos.api_key
      where tenant_id = :tenant_id order by created_at, key_id
 """)
 REVOKE = text("""
@@ -39,7 +39,6 @@ class ApiKey:
     label: str
     scopes: Sequence[str]
     created_at: datetime
-    expires_at: datetime | None
     revoked_at: datetime | None
 
 

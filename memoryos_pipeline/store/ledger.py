@@ -15,14 +15,15 @@ from memoryos_pipeline.domain.errors import FencedError
 from memoryos_pipeline.domain.work import Lease, Owed, RetryDecision
 from memoryos_pipeline.store.database import Database
 
-# Whoever asks again does not cut short the pause after a failure: a provider named it, or tries would be burnt at once.
-OWE = text("""
+_OWE = """
     insert into memoryos.work (tenant_id, kind, subject_key, scope_id, max_attempts, run_after)
     select :tenant_id, kind, subject_key, scope_id, :max_attempts, clock_timestamp() + delay * interval '1 second'
     from unnest(cast(:kinds as text[]), cast(:subjects as text[]), cast(:scopes as uuid[]), cast(:delays as float8[]))
          as owed(kind, subject_key, scope_id, delay)
     order by kind, subject_key
-    on conflict (tenant_id, kind, subject_key) do update
+    on conflict (tenant_id, kind, subject_key) do"""
+# Whoever asks again does not cut short the pause after a failure: a provider named it, or tries would be burnt at once.
+_AGAIN = """ update
        set generation = work.generation + 1,
            state = case when work.state in ('done', 'cancelled') then 'ready' else work.state end,
            attempts = case when work.state in ('done', 'cancelled') then 0 else work.attempts end,
@@ -31,16 +32,9 @@ OWE = text("""
            run_after = case when work.state in ('done', 'cancelled') then excluded.run_after
                             when work.state = 'ready' and work.last_error_class is not null then work.run_after
                             else least(work.run_after, excluded.run_after) end
-""")
-
-OWE_ONCE = text("""
-    insert into memoryos.work (tenant_id, kind, subject_key, scope_id, max_attempts, run_after)
-    select :tenant_id, kind, subject_key, scope_id, :max_attempts, clock_timestamp() + delay * interval '1 second'
-    from unnest(cast(:kinds as text[]), cast(:subjects as text[]), cast(:scopes as uuid[]), cast(:delays as float8[]))
-         as owed(kind, subject_key, scope_id, delay)
-    order by kind, subject_key
-    on conflict (tenant_id, kind, subject_key) do nothing
-""")
+"""
+OWE = text(_OWE + _AGAIN)
+OWE_ONCE = text(_OWE + " nothing")
 
 _CLAIM = """
     update memoryos.work w

@@ -40,7 +40,7 @@ SET_SEALED_THROUGH = text("""
 """)
 FIND_PAGE = text("""
     select page_id, scope_id, conversation_id, first_seq, last_seq, tier, lang, summary, keywords, chain_id,
-           meta_summary, summarized_at, version
+           meta_summary, version
       from memoryos.page where tenant_id = :tenant_id and page_id = :page_id
 """)
 LOCK_PAGE = text(FIND_PAGE.text + " for no key update")
@@ -63,25 +63,24 @@ SAVE_SUMMARY = text("""
            summary_model = :model, summarized_at = memoryos.now(), version = version + 1
      where tenant_id = :tenant_id and page_id = :page_id
 """)
+_BEFORE_NEXT_CHAIN = """first_seq < coalesce(
+           (select min(first_seq) from memoryos.page
+             where tenant_id = :tenant_id and conversation_id = :conversation_id and first_seq > :first_seq
+               and continues is not true), 9223372036854775807)"""
 # Pages behind that were summarized first wait under a chain of their own until the page before them is known.
-PASS_CHAIN_ON = text("""
+_HAND_CHAIN_ON = """
     update memoryos.page set chain_id = :chain_id, version = version + 1
      where tenant_id = :tenant_id and conversation_id = :conversation_id and first_seq > :first_seq
-       and first_seq < coalesce(
-           (select min(first_seq) from memoryos.page
-             where tenant_id = :tenant_id and conversation_id = :conversation_id and first_seq > :first_seq
-               and continues is not true), 9223372036854775807)
-       and chain_id is distinct from :chain_id
-""")
-LOAD_CHAIN = text("""
+       and BEFORE_NEXT_CHAIN and chain_id is distinct from :chain_id
+"""
+PASS_CHAIN_ON = text(_HAND_CHAIN_ON.replace("BEFORE_NEXT_CHAIN", _BEFORE_NEXT_CHAIN))
+_LOAD_CHAIN = """
     select page_id, summary, continues from memoryos.page
      where tenant_id = :tenant_id and conversation_id = :conversation_id and first_seq >= :first_seq
-       and summarized_at is not null and first_seq < coalesce(
-           (select min(first_seq) from memoryos.page
-             where tenant_id = :tenant_id and conversation_id = :conversation_id and first_seq > :first_seq
-               and continues is not true), 9223372036854775807)
+       and summarized_at is not null and BEFORE_NEXT_CHAIN
      order by first_seq
-""")
+"""
+LOAD_CHAIN = text(_LOAD_CHAIN.replace("BEFORE_NEXT_CHAIN", _BEFORE_NEXT_CHAIN))
 SAVE_METAS = text("""
     update memoryos.page p set meta_summary = told.meta_summary
       from unnest(cast(:page_ids as uuid[]), cast(:metas as text[])) as told(page_id, meta_summary)
@@ -127,7 +126,6 @@ class PageRow:
     keywords: tuple[str, ...]
     chain_id: UUID | None
     meta_summary: str | None
-    summarized_at: datetime | None
     version: int
 
 

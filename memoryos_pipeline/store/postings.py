@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -25,21 +24,6 @@ PUT_LENGTHS = text("""
      order by owner_id
     on conflict (tenant_id, scope_id, owner_kind, owner_id) do update set terms = excluded.terms
 """)
-FIND_POSTINGS = text("""
-    select term, owner_kind, owner_id, tf from memoryos.posting
-     where tenant_id = :tenant_id and scope_id = :scope_id and term = any(cast(:terms as text[]))
-       and owner_kind = any(cast(:owner_kinds as text[]))
-""")
-
-
-@dataclass(frozen=True, slots=True)
-class Posting:
-    """One term of one owner; `tf` is how often it occurs there."""
-
-    term: str
-    owner_kind: str
-    owner_id: UUID
-    tf: int
 
 
 def put_postings(
@@ -53,19 +37,6 @@ def put_postings(
     connection.execute(REMOVE_POSTINGS, {**key, **owners})
     connection.execute(PUT_POSTINGS, {**key, **_columns(rows)})
     connection.execute(PUT_LENGTHS, {**key, **owners, "lengths": [len(terms) for _, terms in rows]})
-
-
-def find_postings(
-    connection: Connection, tenant_id: UUID, scope_id: UUID, *, owner_kinds: Sequence[str], terms: Sequence[str]
-) -> list[Posting]:
-    """Return every posting of these terms in a scope; no order."""
-    values = {
-        "tenant_id": tenant_id,
-        "scope_id": scope_id,
-        "owner_kinds": list(owner_kinds),
-        "terms": sorted(set(terms)),
-    }
-    return [Posting(*row) for row in connection.execute(FIND_POSTINGS, values)]
 
 
 def _columns(rows: Sequence[tuple[UUID, Sequence[str]]]) -> dict[str, list[Any]]:

@@ -90,10 +90,3 @@ class TestLaw:
         assert end >= START
         if w0 > theta and days > 0:
             assert (now >= end) == (weight <= theta) or abs((now - end).total_seconds()) < 1
-
-    @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 300)), max_size=40))
-    def test_touches_count_whatever_their_order_and_number(self, touches: list[tuple[int, int, int]]) -> None:
-        """Doubling and reversing the touches changes no count."""
-        timed = [(UUID(int=i), UUID(int=c), START + timedelta(minutes=m)) for i, c, m in touches]
-        counts = forgetting.counted_reinforcements(timed)
-        assert forgetting.counted_reinforcements([*timed[::-1], *timed]) == counts

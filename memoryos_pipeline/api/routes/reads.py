@@ -34,9 +34,7 @@ class Asked:
         self,
         user_id: str | None = None,
         agent_id: str | None = None,
-        cursor: Annotated[
-            str | None, Query(description="`cursor` of the answer before; leave it out to begin.")
-        ] = None,
+        cursor: Annotated[str | None, CURSOR] = None,
         limit: Annotated[int, Query(ge=1, le=MAX_ROWS)] = 100,
     ) -> None:
         self.user_id = user_id
@@ -116,20 +114,13 @@ async def get_conversations(request: Request, caller: Reader, asked: Filters) ->
 @router.get("/turns/{turn_id}")
 async def get_turn(request: Request, caller: Reader, turn_id: UUID) -> Answer:
     """Return one turn, and the knowledge that cites it."""
-    return await run_in_threadpool(
-        _read, request.app.state.parts, caller.tenant_id, lambda c: read_turn(c, caller.tenant_id, turn_id)
-    )
+    return await _one(request, caller, turn_id, read_turn)
 
 
 @router.get("/knowledge/{knowledge_id}")
 async def get_one_knowledge(request: Request, caller: Reader, knowledge_id: UUID) -> Answer:
     """Return one statement with its source turns, versions, notes, links and the verdicts about it."""
-    return await run_in_threadpool(
-        _read,
-        request.app.state.parts,
-        caller.tenant_id,
-        lambda c: read_knowledge(c, caller.tenant_id, knowledge_id),
-    )
+    return await _one(request, caller, knowledge_id, read_knowledge)
 
 
 async def _list(request: Request, caller: Caller, asked: Asked, *, view: str, **equal: str | None) -> Answer:

@@ -17,7 +17,6 @@ from memoryos_pipeline.stages.embed import embed
 from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.store.ledger import owe
 from memoryos_pipeline.store.pages import find_page, lock_conversation, mark_indexed
-from memoryos_pipeline.store.postings import find_postings
 from memoryos_pipeline.store.vectors import ensure_space, nearest
 from tests.builders import claim_due, close, count_statements, create_scope, numbered, record, rows, wait_for_a_waiter
 from tests.conftest import Stack
@@ -96,10 +95,9 @@ class TestEmbedTurns:
             scope, space = create_scope(stack), ensure_space(connection, embedder)
             query = embedder.embed_query(numbered(13)[2])
             found = nearest(connection, stack.tenant_id, scope, space, ["turn"], query, 2)
-            postings = find_postings(connection, stack.tenant_id, scope, owner_kinds=["turn"], terms=["3", "nowhere"])
         assert (found[0][1], round(found[0][2], 2)) == (turns[3], 1.0)
         assert found[0][2] > found[1][2]
-        assert [(each.owner_id, each.term) for each in postings] == [(turns[3], "3")]
+        assert rows(stack, "select owner_id, owner_kind from memoryos.posting where term = '3'") == [(turns[3], "turn")]
 
     @pytest.mark.parametrize("content", ["昨日、大阪に引っ越しました", "어제 대구로 이사했어요", "昨天我搬到了成都"])
     def test_any_language_is_findable_by_words(self, stack: Stack, content: str) -> None:

@@ -8,7 +8,7 @@ from sqlalchemy import TextClause, text
 
 from memoryos_pipeline.domain.ids import mint_id
 from memoryos_pipeline.models.hashing import HashingEmbedder
-from memoryos_pipeline.store import heat, postings, segments, vectors
+from memoryos_pipeline.store import heat, search, segments, vectors
 from tests.builders import rows
 from tests.conftest import Stack
 
@@ -94,7 +94,7 @@ class TestPlans:
         owners = {"owner_kinds": ["turn", "page", "knowledge"], "scope_id": scope}
         vector = vectors.vector_text([0.1] * 384)
         nearest = _scans(stack, vectors.nearest_query(384), **owners, space_id=1, vector=vector, limit=50)
-        found = _scans(stack, postings.FIND_POSTINGS, **owners, terms=["tennis", "court"])
+        found = _scans(stack, search.POSTINGS, scope_id=scope, kinds=owners["owner_kinds"], terms=["tennis", "court"])
 
         assert nearest["embedding"] == {"embedding_by_scope"}
         assert found["posting"] == {"posting_pkey"}

@@ -2,13 +2,10 @@
 
 import math
 from datetime import UTC, datetime, timedelta
-from uuid import UUID
 
 import pytest
 
 from memoryos_pipeline.domain.forgetting import (
-    bounded_bias,
-    counted_reinforcements,
     ebbinghaus_strength,
     forget_at,
     is_braked,
@@ -16,8 +13,6 @@ from memoryos_pipeline.domain.forgetting import (
     is_new_hour,
     reinforced_strength,
     strength_of_rate,
-    survival_draw,
-    survives_sweep,
     weight,
 )
 
@@ -131,49 +126,11 @@ class TestReinforce:
         """Ebbinghaus strength grows by its step and stops at its cap."""
         assert [ebbinghaus_strength(n, cap_days=3) for n in range(5)] == [1, 2, 3, 3, 3]
 
-    def test_one_touch_an_hour_counts(self) -> None:
-        """Twenty touches in one conversation hour count once; another hour or conversation counts again."""
-        item, here, there = UUID(int=1), UUID(int=2), UUID(int=3)
-        burst = [(item, here, START + timedelta(minutes=minute)) for minute in range(20)]
-        assert counted_reinforcements(burst) == {item: 1}
-        later = (item, here, START + timedelta(hours=1))
-        elsewhere = (item, there, START)
-        assert counted_reinforcements([*burst, later, elsewhere]) == {item: 3}
-
     def test_the_same_hour_is_no_new_hour(self) -> None:
         """A touch counts from the next full hour on, and never backwards."""
         assert not is_new_hour(START, START + timedelta(minutes=59))
         assert is_new_hour(START, START + timedelta(minutes=60))
         assert not is_new_hour(START, START - timedelta(hours=5))
-
-
-class TestBias:
-    def test_the_bias_is_bounded(self) -> None:
-        """Ranking is biased between 0.3 and 1.5, never to zero."""
-        assert [bounded_bias(w) for w in (-1, 0, 0.5, 1, 2)] == pytest.approx([0.3, 0.3, 0.9, 1.5, 1.5])
-
-
-class TestSurvive:
-    def test_a_draw_is_repeatable_and_differs_by_sweep(self) -> None:
-        """The same item and sweep always draw the same number; another sweep draws anew."""
-        item = UUID(int=7)
-        assert survival_draw(item, 3) == survival_draw(item, 3)
-        assert survival_draw(item, 3) != survival_draw(item, 4)
-
-    def test_sweeping_daily_kills_no_more_than_sweeping_once(self) -> None:
-        """After seven daily sweeps about e^(-7/5) of the items are left, as after a single one."""
-        items = [UUID(int=number) for number in range(4000)]
-        alive = items
-        for day in range(1, 8):
-            before, after = _weight(day - 1, 5), _weight(day, 5)
-            alive = [i for i in alive if survives_sweep(i, day, weight_before=before, weight_now=after)]
-        once = [i for i in items if survives_sweep(i, 99, weight_before=1.0, weight_now=_weight(7, 5))]
-        assert len(alive) / len(items) == pytest.approx(math.exp(-1.4), abs=0.02)
-        assert len(once) / len(items) == pytest.approx(math.exp(-1.4), abs=0.02)
-
-    def test_what_had_no_weight_does_not_survive(self) -> None:
-        """No division by zero, no resurrection."""
-        assert not survives_sweep(UUID(int=1), 1, weight_before=0.0, weight_now=0.0)
 
 
 class TestBrake:

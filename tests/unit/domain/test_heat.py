@@ -9,7 +9,6 @@ from memoryos_pipeline.domain.heat import (
     Cooled,
     Heat,
     apply_accesses,
-    bounded_segment_heat,
     cools_at,
     decide_cooled,
     first_of_each_hour,
@@ -167,7 +166,3 @@ class TestSegmentHeat:
         assert not is_promoted(500.0, waiting_pages=0, policy=POLICY)
         assert not is_promoted(4.99, waiting_pages=9, policy=POLICY)
         assert not is_promoted(9.0, waiting_pages=9, policy=Policy(distill_when="cooled"))
-
-    def test_for_ranking_it_is_bounded(self) -> None:
-        """H / (H + tau): the threshold is one half."""
-        assert bounded_segment_heat(5.0, promote_at=5.0) == 0.5
