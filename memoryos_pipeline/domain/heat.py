@@ -100,7 +100,7 @@ def decide_cooled(*, handed: bool, extracted: bool, policy: Policy) -> Cooled:
 
 
 def heat_after_ticks(value: float, ticks: int, *, alpha: float) -> float:
-    """Return EMA heat after ticks without an access (the clock of seed000)."""
+    """Return EMA heat after ticks without an access."""
     return value * alpha**ticks
 
 

@@ -6,31 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 
-from memoryos_pipeline.domain.dates import (
-    CJK_MONTH,
-    CJK_UNIT,
-    CJK_WEEKDAYS,
-    COUNT,
-    DATES,
-    DAY_WORDS,
-    MONTH,
-    MONTHS,
-    SHIFTED_UNITS,
-    SHIFTS,
-    UNIT,
-    WEEKDAY,
-    WEEKDAY_NAMES,
-    WEEKDAYS,
-    WEEKDAYS_OF_WEEKS,
-    YEAR_BEFORE_LAST,
-    Unit,
-    date_or_none,
-    number_of,
-    past_weekday,
-    shift,
-    start_of,
-    unit_of,
-)
+from memoryos_pipeline.domain import dates
+from memoryos_pipeline.domain.dates import Unit
 
 FADE_DAYS: dict[Unit, float] = {"day": 4.0, "week": 7.0, "month": 14.0, "year": 60.0}
 """How fast closeness fades outside a window: to 1/e within so many days."""
@@ -91,7 +68,7 @@ class _Span:
 
 
 def _aware(span: _Span, now: datetime) -> DateWindow:
-    after = shift(span.first, span.unit, 1)
+    after = dates.shift(span.first, span.unit, 1)
     start, end = (datetime.combine(day, time(), tzinfo=now.tzinfo) for day in (span.first, after))
     return DateWindow(start, end, span.unit, span.weight)
 
@@ -106,10 +83,10 @@ def _gap_days(window: DateWindow, at: datetime) -> float:
 def _calendar(match: re.Match[str], today: date) -> Iterator[_Span]:
     parts = match.groupdict()
     name = parts.get("month_name")
-    month = MONTHS[name] if name else number_of(parts["month"])
-    day = number_of(parts["day"]) if parts.get("day") else None
+    month = dates.MONTHS[name] if name else dates.number_of(parts["month"])
+    day = dates.number_of(parts["day"]) if parts.get("day") else None
     for year, weight in _years(parts, (month, day or 1), today):
-        first = date_or_none(year, month, day or 1)
+        first = dates.date_or_none(year, month, day or 1)
         if first is not None:
             yield _Span(first, "day" if day else "month", weight)
 
@@ -117,7 +94,7 @@ def _calendar(match: re.Match[str], today: date) -> Iterator[_Span]:
 def _years(parts: dict[str, str | None], month_day: tuple[int, int], today: date) -> Iterator[tuple[int, float]]:
     named, shifted = parts.get("year"), parts.get("year_shift")
     if named or shifted:
-        year = int(named) if named else today.year + SHIFTS[shifted or ""]
+        year = int(named) if named else today.year + dates.SHIFTS[shifted or ""]
         if 1 <= year <= 9998:
             yield year, 1.0
         return
@@ -133,30 +110,30 @@ def _year(match: re.Match[str], _: date) -> Iterator[_Span]:
 
 
 def _ago(match: re.Match[str], today: date) -> Iterator[_Span]:
-    count, unit = number_of(match["count"]), unit_of(match["unit"])
+    count, unit = dates.number_of(match["count"]), dates.unit_of(match["unit"])
     if unit == "year" and count >= today.year:
         return
     # A week that long ago is the seven days around that day.
-    first = today - timedelta(days=3) if unit == "week" else start_of(today, unit)
-    yield _Span(shift(first, unit, -count), unit)
+    first = today - timedelta(days=3) if unit == "week" else dates.start_of(today, unit)
+    yield _Span(dates.shift(first, unit, -count), unit)
 
 
 def _weekday_of_week(match: re.Match[str], today: date) -> Iterator[_Span]:
-    monday = shift(start_of(today, "week"), "week", SHIFTS[match["shift"]])
-    yield _Span(monday + timedelta(days=WEEKDAYS[match["weekday"]]), "day")
+    monday = dates.shift(dates.start_of(today, "week"), "week", dates.SHIFTS[match["shift"]])
+    yield _Span(monday + timedelta(days=dates.WEEKDAYS[match["weekday"]]), "day")
 
 
 def _last_weekday(match: re.Match[str], today: date) -> Iterator[_Span]:
-    yield _Span(past_weekday(today, WEEKDAYS[match["weekday"]]), "day")
+    yield _Span(dates.past_weekday(today, dates.WEEKDAYS[match["weekday"]]), "day")
 
 
 def _weekday(match: re.Match[str], today: date) -> Iterator[_Span]:
-    yield _Span(past_weekday(today + timedelta(days=1), WEEKDAYS[match["weekday"]]), "day")
+    yield _Span(dates.past_weekday(today + timedelta(days=1), dates.WEEKDAYS[match["weekday"]]), "day")
 
 
 def _shifted(match: re.Match[str], today: date) -> Iterator[_Span]:
-    unit = unit_of(match["unit"])
-    yield _Span(shift(start_of(today, unit), unit, SHIFTS[match["shift"]]), unit)
+    unit = dates.unit_of(match["unit"])
+    yield _Span(dates.shift(dates.start_of(today, unit), unit, dates.SHIFTS[match["shift"]]), unit)
 
 
 def _days(offset: int) -> Callable[[re.Match[str], date], Iterator[_Span]]:
@@ -164,28 +141,28 @@ def _days(offset: int) -> Callable[[re.Match[str], date], Iterator[_Span]]:
 
 
 def _year_before_last(_: re.Match[str], today: date) -> Iterator[_Span]:
-    yield _Span(shift(start_of(today, "year"), "year", -2), "year")
+    yield _Span(dates.shift(dates.start_of(today, "year"), "year", -2), "year")
 
 
 _SHAPES: tuple[tuple[str, Callable[[re.Match[str], date], Iterator[_Span]]], ...] = (
-    *((shape, _calendar) for shape in DATES),
-    (rf"{CJK_MONTH}(?!\s*[前전曜])", _calendar),
+    *((shape, _calendar) for shape in dates.DATES),
+    (rf"{dates.CJK_MONTH}(?!\s*[前전曜])", _calendar),
     (r"(?<!\d)(?P<year>\d{4})\s*[年년](?!\s*[前전間간])", _year),
-    (rf"\b{MONTH},?\s+(?:of\s+)?(?P<year>\d{{4}})\b", _calendar),
-    (rf"\b(?:in|during|since|of|by|until|early|mid|late|last|this)[\s-]{MONTH}", _calendar),
+    (rf"\b{dates.MONTH},?\s+(?:of\s+)?(?P<year>\d{{4}})\b", _calendar),
+    (rf"\b(?:in|during|since|of|by|until|early|mid|late|last|this)[\s-]{dates.MONTH}", _calendar),
     (
         r"\b(?:in|during|since|of|by|until|early|mid|late|the year|summer|winter|spring|fall|autumn)[\s-]"
         r"(?P<year>(?:19|20)\d{2})\b",
         _year,
     ),
-    (rf"\b{COUNT}\s+{UNIT}\s+(?:ago|before|earlier)\b", _ago),
-    (rf"{COUNT}\s*{CJK_UNIT}[间間]?\s*之?(?:前|전)", _ago),
-    *((shape, _weekday_of_week) for shape in WEEKDAYS_OF_WEEKS),
-    (rf"\blast\s+{WEEKDAY}", _last_weekday),
-    *((shape, _weekday) for shape in (rf"\b{WEEKDAY}", *CJK_WEEKDAYS)),
-    *((f"{spaced}|{unspaced}", _days(offset)) for offset, spaced, unspaced in DAY_WORDS),
-    (YEAR_BEFORE_LAST, _year_before_last),
-    *((shape, _shifted) for shape in SHIFTED_UNITS),
+    (rf"\b{dates.COUNT}\s+{dates.UNIT}\s+(?:ago|before|earlier)\b", _ago),
+    (rf"{dates.COUNT}\s*{dates.CJK_UNIT}[间間]?\s*之?(?:前|전)", _ago),
+    *((shape, _weekday_of_week) for shape in dates.WEEKDAYS_OF_WEEKS),
+    (rf"\blast\s+{dates.WEEKDAY}", _last_weekday),
+    *((shape, _weekday) for shape in (rf"\b{dates.WEEKDAY}", *dates.CJK_WEEKDAYS)),
+    *((f"{spaced}|{unspaced}", _days(offset)) for offset, spaced, unspaced in dates.DAY_WORDS),
+    (dates.YEAR_BEFORE_LAST, _year_before_last),
+    *((shape, _shifted) for shape in dates.SHIFTED_UNITS),
 )
 _PATTERNS = tuple((re.compile(shape), resolve) for shape, resolve in _SHAPES)
 
@@ -199,7 +176,8 @@ _ASKS_WHEN = re.compile(
     re.IGNORECASE,
 )
 _TIME_WORDS = re.compile(
-    rf"\b(?:yesterday|today|tonight|tomorrow|ago|recently|weekend|the other day|{'|'.join(WEEKDAY_NAMES)}|in may|may \d"
+    rf"\b(?:{'|'.join(dates.WEEKDAY_NAMES)}"
+    r"|yesterday|today|tonight|tomorrow|ago|recently|weekend|the other day|in may|may \d"
     r"|(?:last|next|this) (?:night|week|month|year|summer|winter|spring|fall|autumn|morning|evening|afternoon)"
     r"|january|february|march|april|june|july|august|september|october|november|december"
     r"|(?:19|20)\d{2}\b|\d{1,2}(?::\d{2})?\s*[ap]\.?m\b"
@@ -212,8 +190,11 @@ _TIME_WORDS_UNSPACED = re.compile(
         (
             r"\d+\s*[年月日時号點点년월일시]|[月火水木金土日]曜|[월화수목금토일]요일|(?:星期|周|礼拜)[一二三四五六日天]",
             r"[\d一二三四五六七八九十両两半]+\s*(?:年|か月|ヶ月|カ月|个月|週間|周|天|日間|時間|小时|分钟|개월|년|주|일|시간)",
-            *(unspaced for _, _, unspaced in DAY_WORDS),
-            *(re.sub(r"\?P<\w+>", "?:", shape) for shape in (*CJK_WEEKDAYS, *SHIFTED_UNITS, YEAR_BEFORE_LAST)),
+            *(unspaced for _, _, unspaced in dates.DAY_WORDS),
+            *(
+                re.sub(r"\?P<\w+>", "?:", shape)
+                for shape in (*dates.CJK_WEEKDAYS, *dates.SHIFTED_UNITS, dates.YEAR_BEFORE_LAST)
+            ),
             r"最近|この前|週末|夏休み|지난번|요즘|최근|주말|上次|前几天|周末|暑假|寒假",
         )
     )

@@ -6,30 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Literal
 
-from memoryos_pipeline.domain.dates import (
-    CJK_DAY,
-    CJK_MONTH,
-    CJK_UNIT,
-    CJK_WEEKDAYS,
-    COUNT,
-    DATES,
-    DAY_WORDS,
-    MONTH,
-    MONTHS,
-    SHIFTED_UNITS,
-    SHIFTS,
-    UNIT,
-    WEEKDAY,
-    WEEKDAYS,
-    WEEKDAYS_OF_WEEKS,
-    YEAR_BEFORE_LAST,
-    date_or_none,
-    number_of,
-    past_weekday,
-    shift,
-    start_of,
-    unit_of,
-)
+from memoryos_pipeline.domain import dates
 from memoryos_pipeline.domain.knowledge import EventPrecision
 
 Direction = Literal["past", "future", "unknown"]
@@ -99,12 +76,12 @@ def _calendar(match: re.Match[str], today: date, direction: Direction) -> Found 
     """A month with or without day and year; without a year the tense decides, then nearness."""
     parts = match.groupdict()
     name = parts.get("month_name")
-    month = MONTHS[name] if name else number_of(parts["month"])
-    day = number_of(parts["day"]) if parts.get("day") else None
-    dates = [found for year in _years(parts, today) if (found := date_or_none(year, month, day or 1))]
-    if not dates:
+    month = dates.MONTHS[name] if name else dates.number_of(parts["month"])
+    day = dates.number_of(parts["day"]) if parts.get("day") else None
+    possible = [found for year in _years(parts, today) if (found := dates.date_or_none(year, month, day or 1))]
+    if not possible:
         return None
-    return _choose(dates, today, direction, whole_month=day is None), "day" if day else "month"
+    return _choose(possible, today, direction, whole_month=day is None), "day" if day else "month"
 
 
 def _years(parts: dict[str, str | None], today: date) -> list[int]:
@@ -112,17 +89,17 @@ def _years(parts: dict[str, str | None], today: date) -> list[int]:
     if named:
         return [int(named)]
     if shifted:
-        return [today.year + SHIFTS[shifted]]
+        return [today.year + dates.SHIFTS[shifted]]
     return [today.year - 1, today.year, today.year + 1]
 
 
-def _choose(dates: list[date], today: date, direction: Direction, *, whole_month: bool) -> date:
+def _choose(possible: list[date], today: date, direction: Direction, *, whole_month: bool) -> date:
     def distance(found: date) -> float:
-        days = (found - (start_of(today, "month") if whole_month else today)).days
+        days = (found - (dates.start_of(today, "month") if whole_month else today)).days
         is_wrong = (direction == "past" and days > 0) or (direction == "future" and days < 0)
         return abs(days) * (_WRONG_TENSE if is_wrong else 1.0)
 
-    return min(dates, key=distance)
+    return min(possible, key=distance)
 
 
 def _year(match: re.Match[str], _today: date, _direction: Direction) -> Found | None:
@@ -132,38 +109,38 @@ def _year(match: re.Match[str], _today: date, _direction: Direction) -> Found | 
 
 def _ago(match: re.Match[str], today: date, _direction: Direction) -> Found | None:
     parts = match.groupdict()
-    unit, count = unit_of(match["unit"]), number_of(match["count"])
+    unit, count = dates.unit_of(match["unit"]), dates.number_of(match["count"])
     if count == 0 or count > 400:
         return None
     sign = 1 if parts.get("later") or not parts.get("ago") else -1
-    return start_of(shift(today, unit, sign * count), "day" if unit == "week" else unit), unit
+    return dates.start_of(dates.shift(today, unit, sign * count), "day" if unit == "week" else unit), unit
 
 
 def _shifted(match: re.Match[str], today: date, _direction: Direction) -> Found | None:
-    unit = unit_of(match["unit"])
-    moved = shift(start_of(today, unit), unit, SHIFTS[match["shift"]])
+    unit = dates.unit_of(match["unit"])
+    moved = dates.shift(dates.start_of(today, unit), unit, dates.SHIFTS[match["shift"]])
     day = match.groupdict().get("day")
     if unit == "month" and day:
-        found = date_or_none(moved.year, moved.month, number_of(day))
+        found = dates.date_or_none(moved.year, moved.month, dates.number_of(day))
         return (found, "day") if found else None
     return moved, unit
 
 
 def _year_before_last(_match: re.Match[str], today: date, _direction: Direction) -> Found | None:
-    return shift(start_of(today, "year"), "year", -2), "year"
+    return dates.shift(dates.start_of(today, "year"), "year", -2), "year"
 
 
 def _weekday_of_week(match: re.Match[str], today: date, _direction: Direction) -> Found | None:
-    monday = shift(start_of(today, "week"), "week", SHIFTS[match["shift"]])
-    return monday + timedelta(days=WEEKDAYS[match["weekday"]]), "day"
+    monday = dates.shift(dates.start_of(today, "week"), "week", dates.SHIFTS[match["shift"]])
+    return monday + timedelta(days=dates.WEEKDAYS[match["weekday"]]), "day"
 
 
 def _past_weekday(match: re.Match[str], today: date, _direction: Direction) -> Found | None:
-    return past_weekday(today, WEEKDAYS[match["weekday"]]), "day"
+    return dates.past_weekday(today, dates.WEEKDAYS[match["weekday"]]), "day"
 
 
 def _coming_weekday(match: re.Match[str], today: date, _direction: Direction) -> Found | None:
-    return today + timedelta(days=(WEEKDAYS[match["weekday"]] - today.weekday() - 1) % 7 + 1), "day"
+    return today + timedelta(days=(dates.WEEKDAYS[match["weekday"]] - today.weekday() - 1) % 7 + 1), "day"
 
 
 def _weekday(match: re.Match[str], today: date, direction: Direction) -> Found | None:
@@ -172,23 +149,23 @@ def _weekday(match: re.Match[str], today: date, direction: Direction) -> Found |
 
 _Rule = Callable[[re.Match[str], date, Direction], Found | None]
 _SOURCES: tuple[tuple[str, _Rule], ...] = (
-    *((shape, _calendar) for shape in DATES),
-    (rf"\b(?:in|since|by|until|during|of) {MONTH}(?: (?P<year>\d{{4}}))?", _calendar),
-    (rf"{CJK_MONTH}(?![月\d])", _calendar),
+    *((shape, _calendar) for shape in dates.DATES),
+    (rf"\b(?:in|since|by|until|during|of) {dates.MONTH}(?: (?P<year>\d{{4}}))?", _calendar),
+    (rf"{dates.CJK_MONTH}(?![月\d])", _calendar),
     (r"(?P<year>\d{4}) ?[年년]", _year),
     (r"\b(?:in|since|back in) (?P<year>(?:19|20)\d\d)\b", _year),
-    *((f"{spaced}|{unspaced}", _days(offset)) for offset, spaced, unspaced in DAY_WORDS),
-    (rf"\b{COUNT}\s+{UNIT} (?:(?P<ago>ago|earlier)|(?P<later>from now|later))\b", _ago),
-    (rf"\bin {COUNT}\s+{UNIT}\b", _ago),
-    (rf"{COUNT}\s*{CJK_UNIT}[间間]?\s*之?(?:(?P<ago>前|전)|(?P<later>後|后|뒤|후))", _ago),
-    *((shape, _weekday_of_week) for shape in (rf"\b(?P<shift>next) {WEEKDAY}", *WEEKDAYS_OF_WEEKS)),
-    (rf"\b(?:last|this past) {WEEKDAY}", _past_weekday),
+    *((f"{spaced}|{unspaced}", _days(offset)) for offset, spaced, unspaced in dates.DAY_WORDS),
+    (rf"\b{dates.COUNT}\s+{dates.UNIT} (?:(?P<ago>ago|earlier)|(?P<later>from now|later))\b", _ago),
+    (rf"\bin {dates.COUNT}\s+{dates.UNIT}\b", _ago),
+    (rf"{dates.COUNT}\s*{dates.CJK_UNIT}[间間]?\s*之?(?:(?P<ago>前|전)|(?P<later>後|后|뒤|후))", _ago),
+    *((shape, _weekday_of_week) for shape in (rf"\b(?P<shift>next) {dates.WEEKDAY}", *dates.WEEKDAYS_OF_WEEKS)),
+    (rf"\b(?:last|this past) {dates.WEEKDAY}", _past_weekday),
     (r"지난 ?(?P<weekday>[월화수목금토일])요일", _past_weekday),
-    (rf"\b(?:this|this coming|coming) {WEEKDAY}", _coming_weekday),
+    (rf"\b(?:this|this coming|coming) {dates.WEEKDAY}", _coming_weekday),
     (r"今度の(?P<weekday>[月火水木金土日])曜", _coming_weekday),
     (r"\b(?P<shift>past) (?P<unit>week|month|year)\b", _shifted),
-    (YEAR_BEFORE_LAST, _year_before_last),
-    *((rf"{shape}(?:[の ]?{CJK_DAY}[号日일])?", _shifted) for shape in SHIFTED_UNITS),
-    *((shape, _weekday) for shape in (rf"\b{WEEKDAY}", *CJK_WEEKDAYS)),
+    (dates.YEAR_BEFORE_LAST, _year_before_last),
+    *((rf"{shape}(?:[の ]?{dates.CJK_DAY}[号日일])?", _shifted) for shape in dates.SHIFTED_UNITS),
+    *((shape, _weekday) for shape in (rf"\b{dates.WEEKDAY}", *dates.CJK_WEEKDAYS)),
 )  # fmt: skip
 _RULES = tuple((re.compile(pattern), rule) for pattern, rule in _SOURCES)

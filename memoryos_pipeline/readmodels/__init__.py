@@ -1,1 +1,1 @@
-"""The SQL contract: schema memory_v1 and typed helpers for it."""
+"""The SQL contract: schema memory_v1 and typed reads of it."""

@@ -1,4 +1,4 @@
-"""Typed helpers over memory_v1: listings by keyset, one thing with where it came from, the pipeline, the feed."""
+"""Typed reads of memory_v1: listings by keyset, one thing with where it came from, the pipeline, the feed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
