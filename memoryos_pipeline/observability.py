@@ -29,7 +29,7 @@ ALLOWED_FIELDS = frozenset({
     "delay_seconds", "seconds", "slot", "name", "process", "pid", "role", "host", "port", "signal",
     "exit_code", "count", "counts", "turns", "pages", "published", "completed", "owed", "reaped",
     "unstamped", "seq", "position", "error", "error_class", "code", "field", "sqlstate", "dead", "held",
-    "model", "prompt_version", "tokens_in", "tokens_out", "cost_usd", "dimensions", "version", "reason",
+    "model", "prompt_version", "tokens_in", "tokens_out", "dimensions", "version", "reason",
     "dropped_fields",
 })  # fmt: skip
 """What a log line may carry: ids of ours, names of ours, numbers. Another field leaves only its name."""

@@ -66,7 +66,7 @@ class ModelError(MemoryosError):
 
 
 class ModelUnavailableError(ModelError):
-    """The model asks us to come back later (rate limit, overload, budget); no attempt is burnt."""
+    """The model asks us to come back later (rate limit, overload); no attempt is burnt."""
 
     error_class = ErrorClass.DEFERRED
 

@@ -54,7 +54,7 @@ TABLES_OF_A_PART = {
 }
 """Tables whose rows belong to a row of a memory: the parent and the column that names it."""
 
-TABLES_THAT_STAY = frozenset({"tenant", "api_key", "reader_grant", "budget", "erasure_receipt", "deletion_ledger"})
+TABLES_THAT_STAY = frozenset({"tenant", "api_key", "reader_grant", "erasure_receipt", "deletion_ledger"})
 """Tables without anything a user said or is; the last two know a user by hash alone."""
 
 COUNT_IN_SCOPE = "select count(*) as n from memoryos.{table} where tenant_id = :tenant_id and scope_id = any(:scopes)"

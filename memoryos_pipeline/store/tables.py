@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sqlalchemy import BIGINT, BOOLEAN, INTEGER, SMALLINT, TEXT, UUID, Column, MetaData, Table
-from sqlalchemy.dialects.postgresql import ARRAY, BYTEA, DOUBLE_PRECISION, JSONB, NUMERIC, TIMESTAMP
+from sqlalchemy.dialects.postgresql import ARRAY, BYTEA, DOUBLE_PRECISION, JSONB, TIMESTAMP
 from sqlalchemy.types import TypeEngine, UserDefinedType
 
 
@@ -22,7 +22,7 @@ class _Named(UserDefinedType[Any]):
 
 TYPES: dict[str, TypeEngine[Any]] = {
     "uuid": UUID(), "text": TEXT(), "boolean": BOOLEAN(), "smallint": SMALLINT(), "integer": INTEGER(),
-    "bigint": BIGINT(), "float": DOUBLE_PRECISION(), "money": NUMERIC(12, 6), "moment": TIMESTAMP(timezone=True),
+    "bigint": BIGINT(), "float": DOUBLE_PRECISION(), "moment": TIMESTAMP(timezone=True),
     "bytes": BYTEA(), "json": JSONB(), "texts": ARRAY(TEXT()), "uuids": ARRAY(UUID()), "name": _Named("name"),
     "halfvec": _Named("halfvec"), "xid8": _Named("xid8"),
 }  # fmt: skip
@@ -238,13 +238,8 @@ llm_call = _table(
     key="tenant_id:uuid task:text request_sha256:bytes",
     required="""
         scope_id:uuid work_id:bigint fence:bigint model:text prompt_version:text response:json
-        tokens_in:integer tokens_out:integer cost_usd:money at:moment
+        tokens_in:integer tokens_out:integer at:moment
     """,
-)
-budget = _table(
-    "budget",
-    key="tenant_id:uuid period_start:moment",
-    required="cap_usd:money spent_usd:money reserved_usd:money",
 )
 periodic_run = _table(
     "periodic_run",

@@ -78,7 +78,6 @@ create table memoryos.llm_call (
     response        jsonb not null,
     tokens_in       integer not null default 0,
     tokens_out      integer not null default 0,
-    cost_usd        numeric(12, 6) not null default 0,
     at              timestamptz not null default clock_timestamp(),
     primary key (tenant_id, task, request_sha256),
     foreign key (tenant_id, scope_id) references memoryos.scope on delete cascade
@@ -86,15 +85,6 @@ create table memoryos.llm_call (
 create index llm_call_by_scope on memoryos.llm_call (tenant_id, scope_id);
 comment on table memoryos.llm_call is
     'Journal of model answers, kept so that a crash after the answer never pays twice; a purge takes those whose work is over.';
-
-create table memoryos.budget (
-    tenant_id     uuid not null references memoryos.tenant on delete cascade,
-    period_start  timestamptz not null,
-    cap_usd       numeric(12, 6) not null,
-    spent_usd     numeric(12, 6) not null default 0,
-    reserved_usd  numeric(12, 6) not null default 0,
-    primary key (tenant_id, period_start)
-);
 
 create table memoryos.periodic_run (
     name        text not null,

@@ -79,4 +79,3 @@ values (:tenant, 'turns_recorded', :scope, :conversation, :conversation, 7, 7),
        (:tenant, 'page_sealed', :scope, :conversation, :page, null, 5);
 insert into memoryos.access_event (tenant_id, retrieval_id, owner_kind, owner_id, scope_id, cause)
 values (:tenant, :verdict, 'page', :page, :scope, 'retrieved');
-insert into memoryos.budget (tenant_id, period_start, cap_usd) values (:tenant, '2026-05-01T00:00:00Z', 5) on conflict do nothing;
