@@ -57,6 +57,16 @@ class NotDrainedError(MemoryClientError):
         self.owed = owed
 
 
+class NotThereYetError(MemoryClientError):
+    """A conversation had not come through a stage when the time to wait was over. `watermarks` say how far it was."""
+
+    def __init__(self, through: str, seconds: float, watermarks: dict[str, Any]) -> None:
+        told = watermarks["waits_for"].get(through) or watermarks["waits_for"].get("sealed")
+        reached = f"turn {watermarks[through]} of {watermarks['recorded']}"
+        super().__init__(f"after {seconds:.0f} s it is {through} through {reached}; it waits for: {told}")
+        self.watermarks = watermarks
+
+
 BY_STATUS: dict[int, type[ApiError]] = {
     400: InvalidRequestError,
     401: UnauthorizedError,

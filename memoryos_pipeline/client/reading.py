@@ -3,8 +3,9 @@
 import time
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
-from memoryos_pipeline.client.errors import NotDrainedError
+from memoryos_pipeline.client.errors import NotDrainedError, NotThereYetError
 from memoryos_pipeline.client.transport import Transport
 
 PAGE_ROWS = 200
@@ -16,14 +17,17 @@ Row = dict[str, Any]
 class ReadingClient(Transport):
     """Requests that change nothing (`answer` records the two turns of its exchange)."""
 
-    def search(self, query: str, *, user_id: str, agent_id: str | None = None, limit: int = 10) -> Row:
-        """Return what matches a query over hot, warm and cold, with score, why, date and source turns."""
-        return self._ask("/v1/search", {"query": query, "user_id": user_id, "agent_id": agent_id, "limit": limit})
+    def search(self, query: str, *, user_id: str, limit: int = 10, **options: Any) -> Row:
+        """Return what matches a query over hot, warm and cold, with score, why, date and source turns.
 
-    def context(self, query: str, *, user_id: str, agent_id: str | None = None, max_tokens: int = 800) -> Row:
-        """Return prompt-ready text within a token budget and the items it is made of."""
-        asked = {"query": query, "user_id": user_id, "agent_id": agent_id, "max_tokens": max_tokens}
-        return self._ask("/v1/context", asked)
+        `options` are further fields of POST /v1/search, e.g. `agent_id`, `kinds`, or `min_position` (of a receipt)
+        and `max_wait_ms`: the answer then says under `behind` what of it cannot be read yet.
+        """
+        return self._ask("/v1/search", {"query": query, "user_id": user_id, "limit": limit, **options})
+
+    def context(self, query: str, *, user_id: str, max_tokens: int = 800, **options: Any) -> Row:
+        """Return prompt-ready text within a token budget and the items it is made of; `options` as for `search`."""
+        return self._ask("/v1/context", {"query": query, "user_id": user_id, "max_tokens": max_tokens, **options})
 
     def answer(self, query: str, *, user_id: str, **options: Any) -> Row:
         """Return an answer with its sources; never sent twice, because it records turns.
@@ -62,6 +66,38 @@ class ReadingClient(Transport):
                 return status
             if time.monotonic() >= deadline:
                 raise NotDrainedError(status["owed"], timeout_seconds)
+            self._pause(POLL_SECONDS)
+
+    def watermarks(self, conversation_id: str, *, user_id: str, agent_id: str = "default") -> Row:
+        """Return through which turn a conversation has come, stage by stage, and what each stage waits for.
+
+        The stages are `recorded`, `sealed`, `summarized`, `embedded`, `segmented`, `distilled` and `merged`.
+        Raises NotFoundError.
+        """
+        path = f"/v1/conversations/{quote(conversation_id, safe='')}/watermarks"
+        answer: Row = self.request("GET", path, params={"user_id": user_id, "agent_id": agent_id})
+        return answer
+
+    def wait_through(
+        self,
+        conversation_id: str,
+        *,
+        user_id: str,
+        agent_id: str = "default",
+        through: str = "embedded",
+        timeout_seconds: float = 60.0,
+    ) -> Row:
+        """Return the watermarks once all turns that leave the hot buffer have come through a stage.
+
+        Raises NotThereYetError when that takes longer, NotFoundError when there is no such conversation.
+        """
+        deadline = time.monotonic() + timeout_seconds
+        while True:
+            marks = self.watermarks(conversation_id, user_id=user_id, agent_id=agent_id)
+            if through == "recorded" or (not marks["sealing_owed"] and marks[through] >= marks["sealed"]):
+                return marks
+            if time.monotonic() >= deadline:
+                raise NotThereYetError(through, timeout_seconds, marks)
             self._pause(POLL_SECONDS)
 
     def _ask(self, path: str, asked: Row, *, repeat: bool = True) -> Row:

@@ -12,6 +12,7 @@ from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 
 from memoryos_pipeline.api.auth import require
+from memoryos_pipeline.api.routes.watermarks import MAX_POSITION, MAX_WAIT_MS, wait_for_position
 from memoryos_pipeline.domain.text_gate import gate_id, gate_text
 from memoryos_pipeline.domain.turn_body import DEFAULT_AGENT, parse_moment
 from memoryos_pipeline.domain.turns import NewTurn, Role
@@ -32,7 +33,10 @@ MAX_QUERY_BYTES = 16 * 1024
 
 
 class Question(BaseModel):
-    """What every recall request has. `now` is what relative dates are seen from; default: the database's time."""
+    """What every recall request has. `now` is what relative dates are seen from; default: the database's time.
+
+    `min_position` is the position of a receipt: the read waits up to `max_wait_ms` for it and says what is `behind`.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -42,6 +46,8 @@ class Question(BaseModel):
     now: datetime | None = None
     kinds: list[Literal["turn", "knowledge", "page"]] | None = Field(None, min_length=1)
     include_history: bool = False
+    min_position: int | None = Field(None, ge=0, le=MAX_POSITION)
+    max_wait_ms: int = Field(0, ge=0, le=MAX_WAIT_MS)
 
     @field_validator("user_id", "agent_id")
     @classmethod
@@ -95,9 +101,10 @@ class AnswerBody(ContextBody):
 async def post_search(body: SearchBody, request: Request, caller: Reader) -> JSONResponse:
     """Search hot, warm and cold memory; each result says why (its signals sum to its score) and where it is from."""
     parts: Parts = request.app.state.parts
+    behind = await wait_for_position(parts, caller.tenant_id, body)
     retrieval = await run_in_threadpool(search, parts, caller.tenant_id, body.ask(body.limit))
     shown = [(result.kind, result.owner_id) for result in retrieval.results]
-    content = {**_head(retrieval), "results": [_result(result) for result in retrieval.results]}
+    content = {**_head(retrieval), **behind, "results": [_result(result) for result in retrieval.results]}
     return JSONResponse(content, background=_afterwards(parts, retrieval, shown, cause="retrieved"))
 
 
@@ -105,20 +112,22 @@ async def post_search(body: SearchBody, request: Request, caller: Reader) -> JSO
 async def post_context(body: ContextBody, request: Request, caller: Reader) -> JSONResponse:
     """Return prompt-ready text within the token budget, and the items it is made of."""
     parts: Parts = request.app.state.parts
+    behind = await wait_for_position(parts, caller.tenant_id, body)
     context = await run_in_threadpool(_build, parts, caller.tenant_id, body)
     background = _afterwards(parts, context.retrieval, injected(context.items), cause="injected")
-    return JSONResponse({**_head(context.retrieval), **_context(context)}, background=background)
+    return JSONResponse({**_head(context.retrieval), **behind, **_context(context)}, background=background)
 
 
 @router.post("/answer")
 async def post_answer(body: AnswerBody, request: Request, caller: Reader) -> JSONResponse:
     """Answer from memory, with sources. Without a generating model `answer` is null and `reason` says so."""
     parts: Parts = request.app.state.parts
+    behind = await wait_for_position(parts, caller.tenant_id, body)
     given, recorded = await run_in_threadpool(_answer, parts, caller, body)
     retrieval = given.context.retrieval
     background = _afterwards(parts, retrieval, injected(given.context.items), cause="injected")
     content = {
-        **_head(retrieval), "answer": given.text, "reason": given.reason, "recorded": recorded,
+        **_head(retrieval), **behind, "answer": given.text, "reason": given.reason, "recorded": recorded,
         "sources": [_item(item) for item in given.context.items if item.result], **_context(given.context),
     }  # fmt: skip
     return JSONResponse(content, background=background)

@@ -1,0 +1,114 @@
+"""`memoryos work show`: one piece of work and what it waits for. `memoryos wait`: until a conversation came through."""
+
+import json
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from memoryos_pipeline.cli.operating import operating
+from memoryos_pipeline.cli.output import end_with
+from memoryos_pipeline.reach import NotConnectedError, find_connection
+from memoryos_pipeline.settings import load_settings
+
+if TYPE_CHECKING:
+    from memoryos_pipeline.readmodels.work_story import WorkStory
+
+app = typer.Typer(help="Look at one piece of work.", no_args_is_help=True)
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON line.")]
+TIMES = ("created_at", "run_after", "enqueued_at", "lease_until", "finished_at")
+
+
+class Stage(StrEnum):
+    """The stages a conversation can be waited for."""
+
+    RECORDED = "recorded"
+    SEALED = "sealed"
+    SUMMARIZED = "summarized"
+    EMBEDDED = "embedded"
+    SEGMENTED = "segmented"
+    DISTILLED = "distilled"
+    MERGED = "merged"
+
+
+@app.command()
+def show(work_id: Annotated[int, typer.Argument(help="Id of the work.")], as_json: AsJson = False) -> None:
+    """Show a work row: its tries, its lease, its errors, and in words what it waits for."""
+    from memoryos_pipeline.readmodels.work_story import tell_work  # noqa: PLC0415 - other commands start without
+    from memoryos_pipeline.store.dead_letters import find_work  # noqa: PLC0415
+
+    with operating() as operator:
+        tenant_id = find_work(operator.ledger, work_id).tenant_id
+        with operator.owner.snapshot(tenant_id) as connection:
+            story = tell_work(connection, tenant_id, work_id)
+        tenant = operator.names.get(tenant_id, str(tenant_id))
+    if as_json:
+        typer.echo(json.dumps({"tenant": tenant, **story.as_json()}, ensure_ascii=False))
+    else:
+        _show(Console(), tenant, story)
+
+
+@app.callback()
+def work() -> None:
+    """Look at one piece of work."""
+
+
+def wait(
+    user_id: Annotated[str, typer.Option("--user", help="Whose conversation.")],
+    conversation: Annotated[str, typer.Option("--conversation", help="Its name.")],
+    agent_id: Annotated[str, typer.Option("--agent", help="With which agent.")] = "default",
+    through: Annotated[Stage, typer.Option("--through", help="The stage to be through.")] = Stage.EMBEDDED,
+    timeout: Annotated[float, typer.Option("--timeout", min=0, help="Seconds to wait at most.")] = 60.0,
+    as_json: AsJson = False,
+) -> None:
+    """Wait until all turns that leave the hot buffer of a conversation have come through a stage."""
+    from memoryos_pipeline.client.errors import MemoryClientError  # noqa: PLC0415
+    from memoryos_pipeline.client.http import MemoryClient  # noqa: PLC0415
+
+    asked: dict[str, Any] = {"user_id": user_id, "agent_id": agent_id, "through": through.value}
+    try:
+        reach = find_connection(load_settings())
+        with MemoryClient(reach.api_url, reach.api_key) as client:
+            marks = client.wait_through(conversation, **asked, timeout_seconds=timeout)
+    except (NotConnectedError, MemoryClientError) as error:
+        end_with(Console(stderr=True), str(error))
+    if as_json:
+        typer.echo(json.dumps(marks, ensure_ascii=False))
+    else:
+        hot = f"; {marks['hot_turns']} turns are hot" if marks["hot_turns"] else ""
+        typer.echo(f"{through.value} through turn {marks[through]} of {marks['recorded']}{hot}")
+
+
+def _show(console: Console, tenant: str, story: "WorkStory") -> None:
+    row = story.row
+    whose = f"{row['user_id']} with {row['agent_id']} (tenant {tenant})"
+    console.print(f"work {row['work_id']}: {row['kind']} {row['subject_key']}", markup=False, highlight=False)
+    console.print(f"{row['state']}: {story.waits_for}", markup=False, highlight=False, style="bold", soft_wrap=True)
+    for sentence in story.in_line:
+        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+    table = Table(show_header=False)
+    for name, value in _facts(row, whose, story.queue).items():
+        table.add_row(name, escape(value))
+    console.print(table)
+    for letter in story.letters:
+        replayed = f"; replayed at {letter['replayed_at']:%Y-%m-%d %H:%M}" if letter["replayed_at"] else ""
+        said = f"given up at {letter['at']:%Y-%m-%d %H:%M}: {letter['error_class']}: {letter['error']}{replayed}"
+        console.print(said, markup=False, highlight=False, soft_wrap=True)
+
+
+def _facts(row: dict[str, Any], whose: str, queue: str) -> dict[str, str]:
+    tries = f"{row['attempts']} of {row['max_attempts']}, {row['deferrals']} put off, begun {row['executions']} times"
+    facts = {
+        "memory": whose,
+        "queue": f"{queue} (task memoryos.{queue})",
+        "tries": tries,
+        "asked for": f"{row['generation']} times",
+        "fence": str(row["fence"]),
+        "owner": row["owner"] or "",
+        "last error": row["last_error_class"] or "",
+    }
+    times = {name.removesuffix("_at").replace("_", " "): row[name] for name in TIMES}
+    return {**facts, **{name: f"{at:%Y-%m-%d %H:%M:%S}" if at else "" for name, at in times.items()}}
