@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from memoryos_pipeline.cli import dead, evaluate, key
+from memoryos_pipeline.cli import dead, evaluate, key, work
 from memoryos_pipeline.cli.ask import context, search
 from memoryos_pipeline.cli.bench import bench
 from memoryos_pipeline.cli.chat import chat
@@ -18,6 +18,7 @@ from memoryos_pipeline.cli.show import show
 from memoryos_pipeline.cli.sql import sql
 from memoryos_pipeline.cli.status import status
 from memoryos_pipeline.cli.up import up
+from memoryos_pipeline.cli.work import wait
 from memoryos_pipeline.settings import SettingsError
 
 app = typer.Typer(
@@ -26,13 +27,14 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 COMMANDS = (
-    up, demo, env, status, ingest, search, context, chat, show, sql, doctor, clock,
+    up, demo, env, status, ingest, search, context, chat, show, sql, doctor, clock, wait,
     migrate, api, worker, relay, beat,
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(command)
 app.add_typer(key.app, name="key")
 app.add_typer(dead.app, name="dead")
+app.add_typer(work.app, name="work")
 app.add_typer(bench, name="bench")
 app.add_typer(evaluate.app, name="eval")
 
