@@ -23,11 +23,12 @@ class Reach:
     ledger_url: str = field(repr=False)
 
 
-def find_connection(settings: Settings) -> Reach:
+def find_connection(settings: Settings, *, needs_key: bool = True) -> Reach:
     """Return how to reach the system. Raises NotConnectedError.
 
     Each of MEMORYOS_API_URL, _API_KEY, _BROKER_URL, _DATABASE_URL, _OWNER_URL and _LEDGER_URL wins when it is set;
-    the others are read from the data directory of a running `memoryos up`.
+    the others are read from the data directory of a running `memoryos up`. Who works on the database alone needs no
+    key and is not refused for want of one: that is how the first one is minted.
     """
     directory = DataDirectory(settings.data_dir)
     running = _running(directory)
@@ -40,7 +41,14 @@ def find_connection(settings: Settings) -> Reach:
         "ledger_url": settings.ledger_url.get_secret_value(),
     }
     urls = {name: url if running is None or name in named else getattr(running, name) for name, url in given.items()}
-    return Reach(api_key=_key(settings, running, directory), **urls)
+    key = _key(settings, running, directory)
+    if not key and (needs_key or "owner_url" not in named):
+        instead = "MEMORYOS_API_URL and MEMORYOS_API_KEY" if needs_key else "MEMORYOS_OWNER_URL and MEMORYOS_LEDGER_URL"
+        raise NotConnectedError(
+            f"no running system found in {directory.root}: start `memoryos up` in another terminal, name its "
+            f"directory with MEMORYOS_DATA_DIR, or set {instead}"
+        )
+    return Reach(api_key=key, **urls)
 
 
 def _key(settings: Settings, running: Connection | None, directory: DataDirectory) -> str:
@@ -48,13 +56,7 @@ def _key(settings: Settings, running: Connection | None, directory: DataDirector
         return settings.api_key.get_secret_value()
     if running:
         return running.api_key
-    kept = _text(directory.key_file).strip()
-    if not kept:
-        raise NotConnectedError(
-            f"no running system found in {directory.root}: start `memoryos up` in another terminal, name its "
-            "directory with MEMORYOS_DATA_DIR, or set MEMORYOS_API_URL and MEMORYOS_API_KEY"
-        )
-    return kept
+    return _text(directory.key_file).strip()
 
 
 def _running(directory: DataDirectory) -> Connection | None:

@@ -66,7 +66,9 @@ def clock(
 def _clock(*, release: bool) -> datetime | None:
     from memoryos_pipeline.store.database import Database  # noqa: PLC0415
 
-    owner = Database(find_connection(load_settings()).owner_url, pool_size=1, application_name="memoryos-owner")
+    owner = Database(
+        find_connection(load_settings(), needs_key=False).owner_url, pool_size=1, application_name="memoryos-owner"
+    )
     try:
         held = ForwardClock(owner)
         if release:

@@ -34,7 +34,7 @@ def doctor(
     from sqlalchemy.exc import OperationalError  # noqa: PLC0415 - other commands start without
 
     try:
-        report = _examine(find_connection(load_settings()), at_rest=at_rest, repair=repair)
+        report = _examine(find_connection(load_settings(), needs_key=False), at_rest=at_rest, repair=repair)
     except NotConnectedError as error:
         end_with(Console(stderr=True), str(error))
     except OperationalError:

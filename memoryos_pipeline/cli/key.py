@@ -98,7 +98,7 @@ def _databases() -> "Iterator[tuple[Database, Database]]":
     from memoryos_pipeline.store.database import Database  # noqa: PLC0415
 
     try:
-        reach = find_connection(load_settings())
+        reach = find_connection(load_settings(), needs_key=False)
         owner, ledger = (Database(url, pool_size=1) for url in (reach.owner_url, reach.ledger_url))
         try:
             yield owner, ledger

@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -160,6 +161,13 @@ class TestKey:
         assert minted["key"] not in json.dumps(listed)
         assert _run("key", "revoke", listed[1]["prefix"]).exit_code == 0
         assert [row["revoked_at"] is None for row in _json("key", "list")["keys"]] == [True, False]
+
+    def test_the_first_key_needs_no_key(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        """On a database of one's own the URLs are enough to mint one."""
+        monkeypatch.delenv("MEMORYOS_API_KEY")
+        monkeypatch.setenv("MEMORYOS_DATA_DIR", str(tmp_path))
+
+        assert _json("key", "create", "--tenant", "acme", "--new-tenant")["key"].startswith("mem_")
 
     def test_a_tenant_is_created_only_on_purpose(self) -> None:
         """A slip in a name makes no tenant; --new-tenant does."""
