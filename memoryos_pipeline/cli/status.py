@@ -34,5 +34,6 @@ def _show(console: Console, answer: dict[str, Any]) -> None:
     console.print("Everything is done." if pipeline["drained"] else f"{pipeline['owed']} pieces of work are owed.")
     if pipeline["dead"]:
         console.print(
-            f"{pipeline['dead']} were given up; `memoryos doctor` and ops/runbooks say what to do.", style="red"
+            f"{pipeline['dead']} were given up; `memoryos dead list` says why, ops/runbooks/stuck.md what to do.",
+            style="red",
         )

@@ -86,7 +86,7 @@ def _show(console: Console, tenant: str, story: "WorkStory") -> None:
     row = story.row
     whose = f"{row['user_id']} with {row['agent_id']} (tenant {tenant})"
     console.print(f"work {row['work_id']}: {row['kind']} {row['subject_key']}", markup=False, highlight=False)
-    console.print(f"{row['state']}: {story.waits_for}", markup=False, highlight=False, style="bold", soft_wrap=True)
+    console.print(story.waits_for, markup=False, highlight=False, style="bold", soft_wrap=True)
     for sentence in story.in_line:
         console.print(sentence, markup=False, highlight=False, soft_wrap=True)
     table = Table(show_header=False)
@@ -103,6 +103,7 @@ def _facts(row: dict[str, Any], whose: str, queue: str) -> dict[str, str]:
     tries = f"{row['attempts']} of {row['max_attempts']}, {row['deferrals']} put off, begun {row['executions']} times"
     facts = {
         "memory": whose,
+        "state": row["state"],
         "queue": f"{queue} (task memoryos.{queue})",
         "tries": tries,
         "asked for": f"{row['generation']} times",

@@ -150,7 +150,7 @@ UNOWED_ADVANCE = text("""
                              and t.seq > c.sealed_through) hot
      where c.tenant_id = :tenant_id and c.sealed_through < c.next_seq - 1 and hot.turns > 0
        and (hot.turns > :capacity_turns or c.closed_at is not null
-            or c.last_activity_at <= memoryos.now() - :idle_minutes * interval '1 minute')
+            or c.last_activity_at <= memoryos.now() - (:idle_minutes + :grace_minutes) * interval '1 minute')
        and not exists (select from memoryos.work w
                         where w.tenant_id = c.tenant_id and w.kind = 'advance'
                           and w.subject_key = cast(c.conversation_id as text)
@@ -201,6 +201,9 @@ class Mended:
     sentence: str
 
 
+SWEEP_GRACE_MINUTES = 5
+"""An idle conversation is the sweep's to seal; only one it has left for this long is mended."""
+
 Step = Callable[[Connection, UUID], list[Mended]]
 
 
@@ -227,7 +230,11 @@ def repair_tenant(owner: Database, tenant_id: UUID, *, policy: Policy = DEFAULT,
 
 def _steps(policy: Policy, max_attempts: int) -> list[Step]:
     """Return the steps in their order: counters before what is owed by them, removal before indexing anew."""
-    hot = {"capacity_turns": policy.hot_capacity_turns, "idle_minutes": policy.idle_flush_minutes}
+    hot = {
+        "capacity_turns": policy.hot_capacity_turns,
+        "idle_minutes": policy.idle_flush_minutes,
+        "grace_minutes": SWEEP_GRACE_MINUTES,
+    }
     grace = {"grace_days": policy.forget_grace_days}
 
     def owing(what: str, query: str, reason: str) -> Step:
