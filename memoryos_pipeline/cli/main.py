@@ -15,6 +15,7 @@ from memoryos_pipeline.cli.doctor import doctor
 from memoryos_pipeline.cli.env import env
 from memoryos_pipeline.cli.ingest import ingest
 from memoryos_pipeline.cli.processes import api, beat, migrate, relay, worker
+from memoryos_pipeline.cli.restore import restore
 from memoryos_pipeline.cli.show import show
 from memoryos_pipeline.cli.sql import sql
 from memoryos_pipeline.cli.status import status
@@ -28,7 +29,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 COMMANDS = (
-    up, demo, env, status, ingest, search, context, chat, show, sql, doctor, clock, wait,
+    up, demo, env, status, ingest, search, context, chat, show, restore, sql, doctor, clock, wait,
     migrate, api, worker, relay, beat,
 )  # fmt: skip
 for command in COMMANDS:

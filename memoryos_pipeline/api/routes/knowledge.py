@@ -1,0 +1,25 @@
+"""Changing knowledge by decision: bringing back what was forgotten."""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Request
+from starlette.concurrency import run_in_threadpool
+
+from memoryos_pipeline.api.auth import require
+from memoryos_pipeline.stages.restore import restore_knowledge
+from memoryos_pipeline.store.tenants import Caller
+
+router = APIRouter(prefix="/v1", tags=["knowledge"])
+Writer = Annotated[Caller, Depends(require("ingest"))]
+
+
+@router.post("/knowledge/{knowledge_id}/restore")
+async def restore(request: Request, caller: Writer, knowledge_id: UUID) -> dict[str, object]:
+    """Bring a forgotten statement back within its grace period, with the turns it cites; it can be found soon after.
+
+    `restored` is false when it was not forgotten. 404 when it is unknown, or purged already.
+    """
+    parts = request.app.state.parts
+    restored = await run_in_threadpool(restore_knowledge, parts, caller.tenant_id, knowledge_id)
+    return {"knowledge_id": knowledge_id, "restored": restored}
