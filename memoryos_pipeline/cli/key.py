@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from memoryos_pipeline.cli.output import end_with
+from memoryos_pipeline.cli.output import database_trouble, end_with
 from memoryos_pipeline.reach import NotConnectedError, find_connection
 from memoryos_pipeline.settings import load_settings
 
@@ -93,7 +93,7 @@ def revoke(
 
 @contextmanager
 def _databases() -> "Iterator[tuple[Database, Database]]":
-    from sqlalchemy.exc import OperationalError  # noqa: PLC0415
+    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415
 
     from memoryos_pipeline.store.database import Database  # noqa: PLC0415
 
@@ -107,8 +107,8 @@ def _databases() -> "Iterator[tuple[Database, Database]]":
             ledger.dispose()
     except NotConnectedError as error:
         end_with(Console(stderr=True), str(error))
-    except OperationalError:
-        end_with(Console(stderr=True), "the database does not answer; is `memoryos up` running?")
+    except SQLAlchemyError as error:
+        end_with(Console(stderr=True), database_trouble(error))
 
 
 def _choose(owner: "Database", ledger: "Database", named: str | None, *, create: bool = False) -> "Tenant":

@@ -8,6 +8,9 @@ from rich.console import Console
 if TYPE_CHECKING:
     from sqlalchemy.exc import SQLAlchemyError
 
+NO_SCHEMA = ("3F000", "42P01", "42703")
+"""SQLSTATE of a schema, table or column that does not exist."""
+
 
 def end_with(console: Console, sentence: str) -> NoReturn:
     """End the command with status 1 and a sentence instead of a traceback."""
@@ -17,5 +20,8 @@ def end_with(console: Console, sentence: str) -> NoReturn:
 
 def database_trouble(error: "SQLAlchemyError") -> str:
     """Return in a sentence why the database cannot be used; no URL and no password is in it."""
-    reason = str(getattr(error, "orig", None) or type(error).__name__).strip().splitlines()[0]
+    cause = getattr(error, "orig", None)
+    if getattr(cause, "sqlstate", None) in NO_SCHEMA:
+        return "the schema is missing or older than this code; run `memoryos migrate`"
+    reason = str(cause or type(error).__name__).strip().splitlines()[0]
     return f"the database cannot be used: {reason}"

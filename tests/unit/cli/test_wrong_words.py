@@ -49,6 +49,13 @@ class TestNothingRunning:
 
 
 class TestDatabaseAway:
+    def test_key_says_why(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """With URLs of one's own there may be no `memoryos up` to look for."""
+        for role in ("OWNER", "LEDGER"):
+            monkeypatch.setenv(f"MEMORYOS_{role}_URL", NOBODY_LISTENS)
+
+        assert "Connection refused" in _sentence(_run("key", "list"))
+
     def test_migrate_says_why(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """What the driver said, without its link to a manual."""
         monkeypatch.setenv("MEMORYOS_OWNER_URL", NOBODY_LISTENS)
