@@ -17,8 +17,10 @@ TITLES: Mapping[str, str] = {
     "pages": "## Summaries of earlier pages",
     "turns": "## What was said",
 }
-CAPS: Mapping[str, float] = {"recent": 0.25, "pinned": 0.1, "profile": 0.1, "pages": 0.3}
+CAPS: Mapping[str, float] = {"recent": 0.25, "pinned": 0.1, "profile": 0.05, "pages": 0.3}
 """The share of the budget a section may take at most, so that an answer from the past keeps more than half of it."""
+CAPS_UNNAMED: Mapping[str, float] = {**CAPS, "recent": 0.1}
+"""When nobody says which conversation is going on, recent turns are a guess: room is better spent on answers."""
 LATIN_CHARACTERS_PER_TOKEN = 4
 NEWLINE_TOKENS = 1
 ELLIPSIS = "…"
@@ -60,7 +62,7 @@ def is_wide(character: str) -> bool:
     return 0x1100 <= code <= 0x11FF or 0x2E80 <= code <= 0xD7FF or 0xF900 <= code <= 0xFAFF or code >= 0xFF00
 
 
-def pack(items: Iterable[Item], *, budget_tokens: int) -> Packed:
+def pack(items: Iterable[Item], *, budget_tokens: int, caps: Mapping[str, float] = CAPS) -> Packed:
     """Choose lines by score within the budget and each section's cap, and print them section by section.
 
     Recent turns are chosen newest first, everything else by score. A line that does not fit is left out whole; only
@@ -68,8 +70,8 @@ def pack(items: Iterable[Item], *, budget_tokens: int) -> Packed:
     """
     waiting = newest_valid(items)
     chosen: dict[str, Item] = {}
-    for caps in (CAPS, {}):
-        _fill(chosen, waiting, budget_tokens=budget_tokens, caps=caps)
+    for shares in (caps, {}):
+        _fill(chosen, waiting, budget_tokens=budget_tokens, caps=shares)
     if not chosen and waiting:
         best = max(waiting, key=lambda item: (item.section not in BLIND_SECTIONS, item.score))
         return _print(_cut(best, budget_tokens))
@@ -87,7 +89,9 @@ def newest_valid(items: Iterable[Item]) -> list[Item]:
     return list(kept.values())
 
 
-def _fill(chosen: dict[str, Item], waiting: Sequence[Item], *, budget_tokens: int, caps: Mapping[str, float]) -> None:
+def _fill(
+    chosen: dict[str, Item], waiting: Sequence[Item], *, budget_tokens: int, caps: Mapping[str, float]
+) -> None:
     spent = dict.fromkeys(SECTIONS, 0)
     for item in chosen.values():
         spent[item.section] += _cost(item, spent[item.section])
@@ -118,7 +122,9 @@ def _print(items: Iterable[Item]) -> Packed:
     lines: list[str] = []
     printed: list[Item] = []
     for section in SECTIONS:
-        members = sorted((item for item in chosen if item.section == section), key=lambda item: (item.at, item.key))
+        members = sorted(
+            (item for item in chosen if item.section == section), key=lambda item: (item.at, item.key)
+        )
         if members:
             lines += [TITLES[section], *(item.line for item in members)]
             printed += members

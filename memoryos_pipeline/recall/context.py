@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from memoryos_pipeline.domain.packing import Item, Packed, pack
+from memoryos_pipeline.domain.packing import CAPS, CAPS_UNNAMED, Item, Packed, pack
 from memoryos_pipeline.recall.parts import RecallParts
 from memoryos_pipeline.recall.results import Result, as_result
 from memoryos_pipeline.recall.search import Ask, Retrieval, search
@@ -64,13 +64,14 @@ def build_context(
         *map(_trait, traits),
         *(_item(result, section=SECTION_OF_KIND[result.kind]) for result in retrieval.results),
     ]
-    packed = pack(items, budget_tokens=token_budget)
+    packed = pack(items, budget_tokens=token_budget, caps=CAPS if conversation_id else CAPS_UNNAMED)
     return _context(retrieval, packed, shown)
 
 
 def _context(retrieval: Retrieval, packed: Packed, shown: dict[str, Result]) -> Context:
     lines = tuple(
-        ContextItem(item.section, item.key[:REF_CHARACTERS], item.line, shown.get(item.key)) for item in packed.items
+        ContextItem(item.section, item.key[:REF_CHARACTERS], item.line, shown.get(item.key))
+        for item in packed.items
     )
     return Context(retrieval, packed.text, packed.tokens, lines)
 
@@ -101,7 +102,9 @@ def _line(result: Result) -> str:
     about = about if about.strip() != f"about {date}" else ""
     retired = "" if result.status in {None, "active"} else f" {result.status}"
     speaker = f"{result.speaker}: " if result.kind == "turn" else ""
-    return _one_line(f"[{date}{about}{retired} {result.owner_id.hex[:REF_CHARACTERS]}] {speaker}{result.content}")
+    return _one_line(
+        f"[{date}{about}{retired} {result.owner_id.hex[:REF_CHARACTERS]}] {speaker}{result.content}"
+    )
 
 
 def _pinned(pin: FoundPin) -> Item:

@@ -48,7 +48,7 @@ class TestBuild:
         assert "blue flowerpot" in context.text
 
     def test_the_recent_turns_leave_room(self, stack: Stack) -> None:
-        """In a small budget the hot tail takes a quarter at most; in a large one all of it is shown, in order."""
+        """In a small budget the hot tail takes little; in a large one all of it is shown, in order."""
         fill(stack)
         parts = recall_parts(stack)
         small = build_context(parts, stack.tenant_id, ask("Where is the spare key?"), token_budget=200)
@@ -59,6 +59,21 @@ class TestBuild:
         assert [f"Chapter {n} of" in large.text for n in range(12)] == [True] * 12
         shown = [item.result.content for item in large.items if item.section == "recent" and item.result]
         assert shown == sorted(shown, key=lambda content: int(content.split()[1]))
+
+    def test_a_guessed_conversation_takes_less(self, stack: Stack) -> None:
+        """Unnamed, the last conversation has a tenth of the budget; named, it is going on and has a quarter."""
+        fill(stack)
+        keys = [("Maya", f"The spare key number {n} hangs in the shed.") for n in range(30)]
+        remember(stack, *keys, conversation="past")
+        spent = {}
+        for named in (None, "now"):
+            context = build_context(
+                recall_parts(stack), stack.tenant_id, ask("Where is the spare key?"), token_budget=600,
+                conversation_id=named,
+            )  # fmt: skip
+            spent[named] = sum(estimate_tokens(item.line) for item in context.items if item.section == "recent")
+
+        assert 0 < spent[None] <= 60 < spent["now"] <= 150
 
     def test_every_line_has_date_source_and_section(self, stack: Stack) -> None:
         """Each printed turn, page and knowledge names its day and its id, and its item leads to the source turns."""
