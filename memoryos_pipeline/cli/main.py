@@ -41,11 +41,17 @@ bench.command(name="recall")(bench_recall)
 app.add_typer(bench, name="bench")
 app.add_typer(evaluate.app, name="eval")
 
+INTERRUPTED = 130
+"""What shells expect of a command that Ctrl-C ended."""
+
 
 def main() -> None:
-    """Run the command; a setting that cannot be used ends it with a sentence, not a traceback."""
+    """Run the command; a wrong setting and Ctrl-C end it with a sentence, not a traceback."""
     try:
         app()
     except SettingsError as error:
         sys.stderr.write(f"memoryos: {error}\n")
         raise SystemExit(2) from None
+    except KeyboardInterrupt:
+        sys.stderr.write("memoryos: stopped\n")
+        raise SystemExit(INTERRUPTED) from None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from memoryos_pipeline.cli.main import app
+from memoryos_pipeline.cli.main import app, main
 from memoryos_pipeline.settings import SettingsError
 
 NOBODY_LISTENS = "postgresql://memoryos_owner:hunter2@127.0.0.1:1/memoryos"
@@ -103,3 +103,20 @@ class TestSettings:
         assert isinstance(result.exception, SettingsError)  # `main` writes it as a sentence
         assert str(result.exception).startswith(f"MEMORYOS_{name}: ")
         assert "hunter2" not in str(result.exception)
+
+
+class TestInterrupted:
+    def test_ctrl_c_leaves_no_traceback(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Whenever it comes, the command ends with a word and the status shells expect."""
+
+        def interrupted() -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("memoryos_pipeline.cli.main.app", interrupted)
+        with pytest.raises(SystemExit) as ended:
+            main()
+
+        assert ended.value.code == 130
+        assert capsys.readouterr().err == "memoryos: stopped\n"
