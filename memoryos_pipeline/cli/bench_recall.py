@@ -89,9 +89,7 @@ class StandIn:
         """Return a random vector, the same for the same text."""
         import numpy as np  # noqa: PLC0415 - other commands start without
 
-        drawn = (
-            np.random.default_rng(crc32(text.encode())).standard_normal(self.dimensions).astype(np.float32)
-        )
+        drawn = np.random.default_rng(crc32(text.encode())).standard_normal(self.dimensions).astype(np.float32)
         vector: Vector = drawn / np.linalg.norm(drawn)
         return vector
 
@@ -100,9 +98,7 @@ class StandIn:
         raise NotImplementedError
 
 
-def _measure(
-    app: Database, owner: Database, *, memories: int, questions: int, console: Console
-) -> dict[str, Any]:
+def _measure(app: Database, owner: Database, *, memories: int, questions: int, console: Console) -> dict[str, Any]:
     parts = _parts(app)
     quick = replace(parts, embedder=StandIn.of(parts.embedder))
     names = {size: f"user-{size}" for size in USER_SIZES}
@@ -192,7 +188,5 @@ def _table(result: dict[str, Any]) -> Table:
         *(f"{kind}user_{size}" for kind in ("", "context_") for size in USER_SIZES),
     ]
     for row in rows:
-        table.add_row(
-            row.replace("_", " "), *(f"{result[f'p{share}_ms_{row}']:.1f}" for share in (50, 95, 99))
-        )
+        table.add_row(row.replace("_", " "), *(f"{result[f'p{share}_ms_{row}']:.1f}" for share in (50, 95, 99)))
     return table

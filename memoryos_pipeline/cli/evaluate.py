@@ -68,18 +68,12 @@ def _group() -> None:
 
 @app.command()
 def recall(
-    data: Annotated[
-        str, typer.Option(help="A LoCoMo file, or `sample` for the conversations in the package.")
-    ],
+    data: Annotated[str, typer.Option(help="A LoCoMo file, or `sample` for the conversations in the package.")],
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line instead of a table.")] = False,
     limit_questions: Annotated[int | None, typer.Option(min=1, help="Ask only the first questions.")] = None,
-    tiers: Annotated[
-        Tier, typer.Option(help="Seal (warm) or archive (cold) everything before asking.")
-    ] = Tier.AS_IS,
+    tiers: Annotated[Tier, typer.Option(help="Seal (warm) or archive (cold) everything before asking.")] = Tier.AS_IS,
     kinds: Annotated[list[Kind] | None, typer.Option(help="Recall only this; may be repeated.")] = None,
-    here: Annotated[
-        bool, typer.Option("--here", help="Use the running system instead of one of its own.")
-    ] = False,
+    here: Annotated[bool, typer.Option("--here", help="Use the running system instead of one of its own.")] = False,
 ) -> None:
     """Put conversations in, wait until they are memory, ask what is known about them, and score what is found."""
     from memoryos_pipeline.client.errors import MemoryClientError  # noqa: PLC0415 - other commands start without
@@ -87,9 +81,7 @@ def recall(
 
     console = Console(stderr=True)
     if here and tiers is Tier.COLD:
-        raise typer.BadParameter(
-            "moves the clock, which is not done to a running system", param_hint="--tiers cold"
-        )
+        raise typer.BadParameter("moves the clock, which is not done to a running system", param_hint="--tiers cold")
     started = time.monotonic()
     signal.signal(signal.SIGTERM, _interrupt)
     try:

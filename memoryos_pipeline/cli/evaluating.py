@@ -43,9 +43,7 @@ def ingest(client: MemoryClient, turns: Sequence[TurnBody], console: Console) ->
             advanced(len(client.add_turns(turns[start : start + BATCH])))
 
 
-def move(
-    client: MemoryClient, system: System, turns: Sequence[TurnBody], *, console: Console, cold: bool
-) -> None:
+def move(client: MemoryClient, system: System, turns: Sequence[TurnBody], *, console: Console, cold: bool) -> None:
     """Seal every conversation, so that nothing is hot; with `cold` let a month pass, so that pages are archived."""
     for conversation in dict.fromkeys(Conversation(*_names(turn)) for turn in turns):
         client.close_conversation(conversation)

@@ -89,9 +89,7 @@ def newest_valid(items: Iterable[Item]) -> list[Item]:
     return list(kept.values())
 
 
-def _fill(
-    chosen: dict[str, Item], waiting: Sequence[Item], *, budget_tokens: int, caps: Mapping[str, float]
-) -> None:
+def _fill(chosen: dict[str, Item], waiting: Sequence[Item], *, budget_tokens: int, caps: Mapping[str, float]) -> None:
     spent = dict.fromkeys(SECTIONS, 0)
     for item in chosen.values():
         spent[item.section] += _cost(item, spent[item.section])
@@ -122,9 +120,7 @@ def _print(items: Iterable[Item]) -> Packed:
     lines: list[str] = []
     printed: list[Item] = []
     for section in SECTIONS:
-        members = sorted(
-            (item for item in chosen if item.section == section), key=lambda item: (item.at, item.key)
-        )
+        members = sorted((item for item in chosen if item.section == section), key=lambda item: (item.at, item.key))
         if members:
             lines += [TITLES[section], *(item.line for item in members)]
             printed += members

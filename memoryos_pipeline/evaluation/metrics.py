@@ -40,9 +40,7 @@ def reciprocal_rank(found: Sequence[str], gold: frozenset[str]) -> float:
     return next((1 / place for place, turn in enumerate(found, start=1) if turn in gold), 0.0)
 
 
-def session_any_at(
-    found: Sequence[str], gold: frozenset[str], session_of: Mapping[str, str], k: int
-) -> float:
+def session_any_at(found: Sequence[str], gold: frozenset[str], session_of: Mapping[str, str], k: int) -> float:
     """Return 1 when a session with a gold turn is among the first `k` distinct sessions found, else 0."""
     sessions = list(dict.fromkeys(session_of[turn] for turn in found))
     return any_at(sessions, frozenset(session_of[turn] for turn in gold), k)

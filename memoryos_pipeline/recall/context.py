@@ -70,8 +70,7 @@ def build_context(
 
 def _context(retrieval: Retrieval, packed: Packed, shown: dict[str, Result]) -> Context:
     lines = tuple(
-        ContextItem(item.section, item.key[:REF_CHARACTERS], item.line, shown.get(item.key))
-        for item in packed.items
+        ContextItem(item.section, item.key[:REF_CHARACTERS], item.line, shown.get(item.key)) for item in packed.items
     )
     return Context(retrieval, packed.text, packed.tokens, lines)
 
@@ -102,9 +101,7 @@ def _line(result: Result) -> str:
     about = about if about.strip() != f"about {date}" else ""
     retired = "" if result.status in {None, "active"} else f" {result.status}"
     speaker = f"{result.speaker}: " if result.kind == "turn" else ""
-    return _one_line(
-        f"[{date}{about}{retired} {result.owner_id.hex[:REF_CHARACTERS]}] {speaker}{result.content}"
-    )
+    return _one_line(f"[{date}{about}{retired} {result.owner_id.hex[:REF_CHARACTERS]}] {speaker}{result.content}")
 
 
 def _pinned(pin: FoundPin) -> Item:

@@ -58,9 +58,7 @@ FILL_VECTORS = text("""
 ANALYZE = text("analyze memoryos.turn, memoryos.embedding, memoryos.posting, memoryos.posting_length")
 
 
-def fill_user(
-    connection: Connection, tenant_id: UUID, user_id: str, *, turns: int, embedder: SpaceOwner
-) -> None:
+def fill_user(connection: Connection, tenant_id: UUID, user_id: str, *, turns: int, embedder: SpaceOwner) -> None:
     """Give a new user one conversation of sealed and indexed turns, with vectors of the embedder's space at random."""
     scope = scope_id(tenant_id, user_id, AGENT)
     space_id = ensure_space(connection, embedder)
