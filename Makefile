@@ -27,7 +27,7 @@ up: setup ## Run the whole system until Ctrl-C; its data is kept
 
 .PHONY: test
 test: dev ## Run every test, on real embedded servers
-	@$(BIN)/pytest -n 2
+	@$(BIN)/pytest -n 2 --dist worksteal
 
 .PHONY: test-unit
 test-unit: dev ## Run the tests that need no server

@@ -51,7 +51,7 @@ class TestShape:
 
     def test_other_loggers_write_the_same_lines(self, output: io.StringIO) -> None:
         """A library's line is JSON too, its arguments filled in."""
-        logging.getLogger("uvicorn.error").info("listening on %s:%d", "127.0.0.1", 80)
+        logging.getLogger("somebody.elses.library").info("listening on %s:%d", "127.0.0.1", 80)
         assert _lines(output)[0]["event"] == "listening on 127.0.0.1:80"
 
     def test_chatty_clients_are_quiet(self, output: io.StringIO) -> None:
