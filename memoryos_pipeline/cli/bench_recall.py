@@ -5,7 +5,7 @@ import random
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -93,9 +93,11 @@ class StandIn:
         vector: Vector = drawn / np.linalg.norm(drawn)
         return vector
 
-    def embed_passages(self, texts: Any) -> "list[Embedded]":
-        """Nothing is stored while reading is measured."""
-        raise NotImplementedError
+    def embed_passages(self, texts: Sequence[str]) -> "list[Embedded]":
+        """Return what a question of the same words would get, for each text."""
+        from memoryos_pipeline.models.protocols import Embedded  # noqa: PLC0415 - other commands start without
+
+        return [Embedded(self.embed_query(text), len(text.split()), truncated=False) for text in texts]
 
 
 def _measure(app: Database, owner: Database, *, memories: int, questions: int, console: Console) -> dict[str, Any]:

@@ -33,13 +33,14 @@ class TestFill:
         """Every turn of the user is a candidate with a vector, its words count, and nothing is degraded."""
         everything = search(parts, stack.tenant_id, Ask("first", AGENT, "w1 w2 w3", limit=100))
         said = everything.results[0].content
-        found = search(parts, stack.tenant_id, Ask("first", AGENT, said)).results
+        found = search(parts, stack.tenant_id, Ask("first", AGENT, said, limit=100)).results
+        best = max(found, key=lambda result: result.features["bm25"])
 
         assert len(everything.results) == TURNS
         assert everything.degraded == ()
         assert all("dense" in result.features for result in everything.results)
-        assert (found[0].content, len(said.split())) == (said, TERMS_PER_TURN)
-        assert found[0].features["bm25"] > found[-1].features["bm25"]
+        # The made-up vectors are chance, so only the words can tell which turn was quoted.
+        assert (best.content, len(said.split())) == (said, TERMS_PER_TURN)
 
     def test_no_two_turns_or_users_say_the_same(self, stack: Stack, parts: Parts) -> None:
         """Words are drawn for each turn anew; one text for all would make every measurement a lie."""
