@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any
 from uuid import UUID
 
@@ -12,12 +13,14 @@ from memoryos_pipeline.domain.errors import ContendedError, MemoryosError, NotFo
 from memoryos_pipeline.domain.ids import mint_id
 from memoryos_pipeline.store.database import Database, sqlstate_of
 
-MAX_TRIES = 10
-LOST_TO_OTHERS = frozenset({"40001", "40P01"})
-"""Serialization failure and deadlock: nothing was erased, and trying again can succeed."""
+MAX_WAIT_SECONDS = 60
+LOST_TO_OTHERS = frozenset({"40001", "40P01", "55P03"})
+"""Serialization failure, deadlock and lock timeout: nothing was erased, and trying again can succeed."""
 
+# Stages lock what is ours in their own order: a conversation before its memory, or after it. So erasing gives way
+# well before Postgres looks for a deadlock (1 s), and it is never a stage that is chosen to fail.
 PREPARE = text("""
-    select set_config('statement_timeout', '15min', true), set_config('lock_timeout', '60s', true),
+    select set_config('statement_timeout', '15min', true), set_config('lock_timeout', '300ms', true),
            pg_advisory_xact_lock(:lock_key)
 """)
 LEDGER = text("""
@@ -107,11 +110,11 @@ def erase_user(database: Database, tenant_id: UUID, user_id: str) -> ErasureRece
     Repeating it is safe and erases whatever is found. Raises NotFoundError for a user nobody has heard of,
     ErasureIncompleteError (and rolls back) when a row survived, ContendedError when stages were in the way throughout.
     """
-    for _ in range(MAX_TRIES):
+    give_up_at = monotonic() + MAX_WAIT_SECONDS
+    while monotonic() < give_up_at:
         try:
             return _erase(database, tenant_id, user_id)
         except DBAPIError as error:
-            # Stages lock what is ours in their own order: a conversation before its memory, or after it.
             if sqlstate_of(error) not in LOST_TO_OTHERS:
                 raise
     raise ContendedError
