@@ -9,6 +9,7 @@ from celery import Task
 
 from memoryos_pipeline.domain.errors import FencedError, MemoryosError
 from memoryos_pipeline.domain.work import ErrorClass, Lease, decide_retry
+from memoryos_pipeline.failpoints import reach
 from memoryos_pipeline.pipeline import STAGES
 from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.store.database import is_passing, sqlstate_of
@@ -44,6 +45,7 @@ def deliver(work_ids: object) -> None:
         for lease in [*(lease for lease in leases if not lease.vanished), *suspects[:1]]:
             if runtime.keeper.holds(lease) and not stopping.is_set():
                 run_lease(runtime, lease)
+                reach("between_rows", lease.kind)
     finally:
         _hand_back(runtime, leases)
 
@@ -55,7 +57,9 @@ def run_lease(runtime: Runtime, lease: Lease) -> None:
     """
     with structlog.contextvars.bound_contextvars(work_id=lease.work_id, kind=lease.kind, fence=lease.fence):
         try:
+            reach("after_claim", lease.kind, work_id=lease.work_id, fence=lease.fence)
             STAGES.get(lease.kind, _unknown)(runtime.parts, lease)
+            reach("after_commit_before_ack", lease.kind, work_id=lease.work_id, fence=lease.fence)
         except FencedError:
             log.warning("work_fenced")
         except Exception as error:  # noqa: BLE001 - every failure is classified and recorded

@@ -19,6 +19,7 @@ from memoryos_pipeline.domain.errors import (
 )
 from memoryos_pipeline.domain.turn_body import parse_turn
 from memoryos_pipeline.domain.turns import NewTurn
+from memoryos_pipeline.failpoints import reach
 from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.stages.record_turns import record_turns
 from memoryos_pipeline.store.tenants import Caller, authenticate
@@ -42,6 +43,7 @@ def ingest(*_: object, **payload: object) -> None:
     What can never be recorded is dropped with its reason in the log. While the database is away the message is
     waited with, then requeued: raising would acknowledge it.
     """
+    reach("after_claim", "ingest")
     try:
         _patiently(lambda: receive(get_runtime().parts, payload), PATIENCE_SECONDS)
     except DATABASE_AWAY as error:
@@ -49,6 +51,7 @@ def ingest(*_: object, **payload: object) -> None:
         raise Reject("the database does not answer", requeue=True) from None
     except SQLAlchemyError as error:
         log.warning("ingest_message_dropped", code="database_refused", error=type(error).__name__)
+    reach("after_commit_before_ack", "ingest")
 
 
 def receive(parts: Parts, payload: dict[str, object]) -> None:

@@ -11,6 +11,7 @@ from redis import Redis, RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
 from memoryos_pipeline.domain.work import QUEUE_OF_KIND
+from memoryos_pipeline.failpoints import reach
 from memoryos_pipeline.settings import QUEUES, Settings
 from memoryos_pipeline.store.database import Database
 from memoryos_pipeline.store.heartbeats import beat
@@ -112,6 +113,7 @@ class Relay:
         """Publish in batches; whatever the broker refuses is unstamped, so that it is due again at once."""
         size = self._settings.relay_batch
         for start in range(0, len(work_ids), size):
+            reach("after_stamp_before_publish", queue)
             try:
                 self._publish(queue, work_ids[start : start + size])
             except (RedisError, BrokerError):

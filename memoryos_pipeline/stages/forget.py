@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from memoryos_pipeline.domain.forgetting import HOUR_SECONDS, is_braked
 from memoryos_pipeline.domain.work import Lease
+from memoryos_pipeline.failpoints import reach
 from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.store.events import Event, record_events
 from memoryos_pipeline.store.forgetting import (
@@ -91,6 +92,7 @@ def _forget_batch(parts: Parts, lease: Lease, connection: Connection) -> int:
     due, forgotten = forget_due(
         connection, lease.tenant_id, lease.scope_id, limit=BATCH_ROWS, grace_days=parts.policy.forget_grace_days
     )
+    reach("after_tombstone", "forget")
     if forgotten:
         release_turns(connection, lease.tenant_id, lease.scope_id)
         move_scope(connection, lease.tenant_id, lease.scope_id)

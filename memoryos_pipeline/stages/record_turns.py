@@ -20,6 +20,7 @@ from memoryos_pipeline.domain.policies import Policy
 from memoryos_pipeline.domain.turn_body import MAX_TURNS, canonical_turn, hash_canonical
 from memoryos_pipeline.domain.turns import NewTurn, Receipt
 from memoryos_pipeline.domain.work import Owed, WorkKind
+from memoryos_pipeline.failpoints import reach
 from memoryos_pipeline.store.database import Database
 from memoryos_pipeline.store.ledger import owe
 from memoryos_pipeline.store.turns import (
@@ -125,6 +126,7 @@ class _Recorder:
             fresh = [draft for draft in self._once if draft.turn_key not in receipts]
             if fresh:
                 receipts |= self._insert(connection, fresh)
+            reach("before_commit", "turns")
         return self._in_order(receipts)
 
     def _look(self, connection: Connection) -> dict[str, Receipt]:

@@ -11,6 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from memoryos_pipeline.domain.errors import ContendedError, MemoryosError, NotFoundError
 from memoryos_pipeline.domain.ids import mint_id
+from memoryos_pipeline.failpoints import reach
 from memoryos_pipeline.store.database import Database, sqlstate_of
 
 MAX_WAIT_SECONDS = 60
@@ -125,6 +126,7 @@ def _erase(database: Database, tenant_id: UUID, user_id: str) -> ErasureReceipt:
     with database.transaction(tenant_id) as connection:
         connection.execute(PREPARE, {"lock_key": subject_lock_key(tenant_id, user_id)})
         is_new = connection.execute(LEDGER, subject).first() is not None
+        reach("after_tombstone", "erase")
         values = {**subject, "scopes": list(connection.execute(SCOPES, subject).scalars())}
         rows = _count(connection, values)
         if is_new and not rows:

@@ -7,6 +7,7 @@ from sqlalchemy import bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
 
 from memoryos_pipeline.domain.work import Lease
+from memoryos_pipeline.failpoints import reach
 from memoryos_pipeline.store.database import Database
 
 FIND = text(
@@ -40,6 +41,7 @@ class WorkJournal:
         tokens_in: int, tokens_out: int,
     ) -> None:  # fmt: skip
         """Keep an answer before it is applied."""
+        reach("after_llm", self._lease.kind, work_id=self._lease.work_id, fence=self._lease.fence)
         values = {
             "tenant_id": self._tenant_id, "sha": request_sha256, "task": task, "scope_id": self._lease.scope_id,
             "work_id": self._lease.work_id, "fence": self._lease.fence, "model": model,
@@ -47,6 +49,7 @@ class WorkJournal:
         }  # fmt: skip
         with self._database.transaction(self._tenant_id) as connection:
             connection.execute(KEEP, values)
+        reach("after_journal", self._lease.kind, work_id=self._lease.work_id, fence=self._lease.fence)
 
     @property
     def _tenant_id(self) -> UUID:

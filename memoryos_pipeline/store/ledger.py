@@ -13,6 +13,7 @@ from sqlalchemy.exc import OperationalError
 
 from memoryos_pipeline.domain.errors import FencedError
 from memoryos_pipeline.domain.work import Lease, Owed, RetryDecision
+from memoryos_pipeline.failpoints import reach
 from memoryos_pipeline.store.database import Database
 
 _OWE = """
@@ -150,6 +151,7 @@ def complete(connection: Connection, lease: Lease) -> None:
     values = {"work_id": lease.work_id, "fence": lease.fence, "generation": lease.generation}
     if connection.execute(COMPLETE, values).first() is None:
         raise FencedError
+    reach("before_commit", lease.kind, work_id=lease.work_id, fence=lease.fence)
 
 
 def hold(connection: Connection, lease: Lease) -> None:
@@ -159,6 +161,7 @@ def hold(connection: Connection, lease: Lease) -> None:
     """
     if connection.execute(HOLD, {"work_id": lease.work_id, "fence": lease.fence}).first() is None:
         raise FencedError
+    reach("mid_batch", lease.kind, work_id=lease.work_id, fence=lease.fence)
 
 
 def rest(connection: Connection, lease: Lease, *, seconds: float) -> None:

@@ -14,6 +14,7 @@ from memoryos_pipeline.api.schemas import CONVERSATION, RECEIPT_QUERY, RECEIPTS,
 from memoryos_pipeline.domain.ids import scope_id
 from memoryos_pipeline.domain.turn_body import parse_conversation_name, parse_receipt_query, parse_turns
 from memoryos_pipeline.domain.turns import Receipt
+from memoryos_pipeline.failpoints import reach
 from memoryos_pipeline.stages.find_receipts import find_receipts
 from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.stages.record_turns import close_conversation, record_turns
@@ -64,6 +65,7 @@ async def post_close(request: Request, caller: Ingester) -> Response:
 def _record(parts: Parts, tenant_id: UUID, body: bytes) -> Response:
     turns = parse_turns(load_json(body))
     receipts = record_turns(parts.database, tenant_id, turns, policy=parts.policy, max_attempts=parts.max_attempts)
+    reach("after_commit_before_answer", "turns")
     return _receipts_response(receipts, status=202)
 
 
