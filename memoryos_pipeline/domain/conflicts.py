@@ -236,10 +236,7 @@ class _Desk:
         return stored and row.is_live and not echo and forgetting.is_new_hour(row.last_reinforced_at, self._scene.now)
 
     def _stronger(self, row: Truth) -> Truth:
-        policy = self._scene.policy
-        strength = forgetting.reinforced_strength(
-            row.strength_days, factor=policy.reinforce_factor, cap_days=policy.strength_cap_days
-        )
+        strength = forgetting.strengthened(row.strength_days, self._scene.policy)
         return replace(row, strength_days=strength, last_reinforced_at=self._scene.now)
 
     def _new_row(self, claim: Claim, successor_of: Truth | None, *, carries: bool = True) -> Truth:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
-from memoryos_pipeline.domain.forgetting import forget_at, is_held, is_new_hour, reinforced_strength
+from memoryos_pipeline.domain.forgetting import Hold, ends_at, is_new_hour, strengthened
 from memoryos_pipeline.domain.heat import (
     Cooled,
     Heat,
@@ -53,8 +53,6 @@ from memoryos_pipeline.store.vectors import ensure_space, remove_index_rows
 
 ACCESSES_PER_RUN = 2_000
 COLD_PAGES_PER_RUN = 500
-COUNTED_CAUSES = frozenset({"injected", "cited"})
-"""What a reader was really given; a mere hit warms nothing, or the rich would get richer."""
 LOOK_AGAIN = timedelta(hours=1)
 """A cold page whose distillation is under way is looked at again after this long."""
 
@@ -98,7 +96,7 @@ def _apply_accesses(run: _Run) -> bool:
     """Apply waiting accesses; tell whether there may be more."""
     tenant_id, scope_id = run.lease.tenant_id, run.lease.scope_id
     accesses = load_accesses(run.connection, tenant_id, scope_id, limit=ACCESSES_PER_RUN)
-    counted = [access for access in accesses if access.cause in COUNTED_CAUSES]
+    counted = [access for access in accesses if access.cause in run.parts.policy.counted_causes]
     by_page = _by_page(run, counted)
     pages = load_warm_pages(run.connection, tenant_id, scope_id, page_ids=by_page)
     warming = {page.page_id: _counted(page, by_page.get(page.page_id, [])) for page in pages}
@@ -205,15 +203,16 @@ def _reinforce(run: _Run, accesses: Sequence[Access]) -> None:
 
 
 def _reinforced(run: _Run, knowledge: LiveKnowledge, moments: Sequence[datetime]) -> Reinforced:
-    policy = run.parts.policy
-    strength = knowledge.strength_days
-    for _ in moments:
-        strength = reinforced_strength(strength, factor=policy.reinforce_factor, cap_days=policy.strength_cap_days)
-    held = is_held(pinned=knowledge.pinned, importance=knowledge.importance, importance_floor=policy.importance_floor)
-    forgetting = forget_at(
-        moments[-1], strength_days=strength, forget_below=policy.forget_below, w0=knowledge.w0, held=held
+    strength = strengthened(knowledge.strength_days, run.parts.policy, times=len(moments))
+    hold = Hold(
+        key=str(knowledge.knowledge_id),
+        strength_days=strength,
+        last_reinforced_at=moments[-1],
+        importance=knowledge.importance,
+        pinned=knowledge.pinned,
+        w0=knowledge.w0,
     )
-    return Reinforced(knowledge.knowledge_id, strength, moments[-1], forgetting)
+    return Reinforced(knowledge.knowledge_id, strength, moments[-1], ends_at(hold, run.parts.policy))
 
 
 def _settle_cold_pages(run: _Run) -> bool:

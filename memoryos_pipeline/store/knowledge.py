@@ -270,17 +270,14 @@ def _columns(truth: Truth, policy: Policy) -> dict[str, Any]:
 
 def end_of(truth: Truth, policy: Policy) -> datetime | None:
     """Return when a row is forgotten if nobody reinforces it; None when it is held."""
-    held = forgetting.is_held(
-        pinned=truth.pinned_at is not None,
-        importance=truth.importance,
-        importance_floor=policy.importance_floor,
-    )
-    return forgetting.forget_at(
-        truth.last_reinforced_at,
+    hold = forgetting.Hold(
+        key=str(truth.knowledge_id),
         strength_days=truth.strength_days,
-        forget_below=policy.forget_below,
-        held=held,
+        last_reinforced_at=truth.last_reinforced_at,
+        importance=truth.importance,
+        pinned=truth.pinned_at is not None,
     )
+    return forgetting.ends_at(hold, policy)
 
 
 def _new_columns(truth: Truth, candidate: Candidate, origin: Origin) -> dict[str, Any]:

@@ -6,15 +6,25 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from memoryos_pipeline.domain.forgetting import (
+    Hold,
+    bounded_bias,
     ebbinghaus_strength,
+    ends_at,
+    expires_at,
     forget_at,
     is_braked,
     is_held,
     is_new_hour,
+    lifetime_days,
     reinforced_strength,
+    stochastic_forget_at,
     strength_of_rate,
+    strengthened,
+    survival,
     weight,
 )
+from memoryos_pipeline.domain.policies import DEFAULT, Policy
+from memoryos_pipeline.domain.policies_presets import PRESETS
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -143,3 +153,89 @@ class TestBrake:
         """Nineteen of nineteen rows may go; twenty of twenty may not."""
         assert not is_braked(19, 19, share=0.05, min_rows=20)
         assert is_braked(20, 20, share=0.05, min_rows=20)
+
+
+def _hold(key: str = "a", *, pinned: bool = False, importance: float = 0.5, strength_days: float = 50.0) -> Hold:
+    return Hold(key, strength_days, START, importance, pinned)
+
+
+class TestEnd:
+    def test_an_untouched_item_of_the_default_lives_115_days(self) -> None:
+        """theta = 0.1 and strength 50 days; in the memorybank preset the same is 2.3 days."""
+        end = ends_at(_hold(), DEFAULT)
+
+        assert end is not None
+        assert (end - START) / timedelta(days=1) == pytest.approx(115.13, abs=5e-3)
+        assert lifetime_days(PRESETS["memorybank"]) == pytest.approx(2.3026, abs=5e-5)
+
+    @pytest.mark.parametrize("law", ["none", "bounded_bias"])
+    def test_laws_that_only_rank_take_nothing(self, law: str) -> None:
+        """Such knowledge never ends by decay, and says so."""
+        policy = Policy(forget=law)  # type: ignore[arg-type]
+
+        assert ends_at(_hold(), policy) is None
+        assert lifetime_days(policy) is None
+
+    @pytest.mark.parametrize("law", ["exp_rate", "ebbinghaus_strength", "stochastic"])
+    def test_pins_and_importance_hold_under_every_law(self, law: str) -> None:
+        """Decay takes neither what is pinned nor what is important; without a floor only the pin holds."""
+        policy, floorless = Policy(forget=law), Policy(forget=law, importance_floor=None)  # type: ignore[arg-type]
+
+        assert ends_at(_hold(pinned=True), policy) is None
+        assert ends_at(_hold(importance=0.8), policy) is None
+        assert ends_at(_hold(importance=1.0), floorless) is not None
+
+    def test_a_ttl_is_apart_from_decay(self) -> None:
+        """It counts from recording, whatever decay says."""
+        assert expires_at(START, 7.0) == _after(7)
+        assert expires_at(START, None) is None
+
+
+class TestStrengthen:
+    def test_exp_rate_only_starts_the_clock_again(self) -> None:
+        """Its rate is a constant."""
+        assert strengthened(50.0, PRESETS["seed000"], times=9) == 50.0
+
+    def test_memorybank_adds_a_day_each_time(self) -> None:
+        """S starts at 1 and is 4 after three recalls."""
+        assert strengthened(1.0, PRESETS["memorybank"], times=3) == 4.0
+
+    def test_the_default_multiplies_up_to_its_cap(self) -> None:
+        """Half more each time, a year at most."""
+        assert strengthened(50.0, DEFAULT) == 75.0
+        assert strengthened(50.0, DEFAULT, times=50) == 365.0
+
+
+class TestDraw:
+    def test_chance_is_seeded(self) -> None:
+        """The same row and seed end at the same moment, another seed at another one."""
+        first, again, other = (stochastic_forget_at(START, strength_days=10, key="k", seed=seed) for seed in (1, 1, 2))
+
+        assert first == again
+        assert first != other
+
+    def test_looking_more_often_does_not_kill_more(self) -> None:
+        """Of 4,000 rows as many live after 7 days as R says, whether somebody looked daily or once.
+
+        The published code draws again at each look with the whole elapsed time, which leaves 0.4 % at S = 1.
+        """
+        ends = [stochastic_forget_at(START, strength_days=7, key=str(n), seed=3) for n in range(4_000)]
+        alive = ends
+        for day in range(1, 8):
+            alive = [end for end in alive if end is not None and end > _after(day)]
+
+        assert alive == [end for end in ends if end is not None and end > _after(7)]
+        assert len(alive) / len(ends) == pytest.approx(survival(7, from_days=0, to_days=7), abs=0.025)
+
+    def test_survival_is_conditional(self) -> None:
+        """R(t2)/R(t1), so seven daily steps are one step of seven days."""
+        steps = math.prod(survival(2, from_days=day, to_days=day + 1) for day in range(7))
+
+        assert steps == pytest.approx(survival(2, from_days=0, to_days=7), rel=1e-12)
+
+
+class TestBias:
+    def test_the_bias_is_bounded_and_never_a_filter(self) -> None:
+        """0.3 for what nobody uses, 1.5 for what is used now."""
+        assert bounded_bias(0.0, low=0.3, high=1.5) == 0.3
+        assert bounded_bias(1.0, low=0.3, high=1.5) == 1.5
