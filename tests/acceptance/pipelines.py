@@ -21,7 +21,7 @@ READY = " ready."
 def running_worker(system: System, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
     """Run one worker for every queue; yields once it has found the broker."""
     before = _count_ready(system)
-    with system.process("worker", "--queues", ",".join(QUEUES), **EXTRACTIVE, **environment) as worker:
+    with system.process("worker", "--queues", ",".join(QUEUES), **(EXTRACTIVE | environment)) as worker:
         assert wait_until(lambda: _count_ready(system) > before, seconds=60), system.log.read_text()
         yield worker
 
