@@ -43,8 +43,8 @@ CLOSE_RECEIPT = text("""
 """)
 
 TABLES_OF_A_SCOPE = (
-    "scope", "conversation", "turn", "page", "segment", "candidate", "knowledge", "knowledge_link", "verdict",
-    "entity", "relation", "trait", "embedding", "posting", "posting_length", "work", "llm_call", "event",
+    "scope", "conversation", "turn", "page", "segment", "candidate", "knowledge", "knowledge_past", "rollup",
+    "knowledge_link", "verdict", "entity", "relation", "trait", "embedding", "posting", "posting_length", "work", "llm_call", "event",
     "access_event",
 )  # fmt: skip
 """Every table whose rows belong to one memory; they go with its scope."""
@@ -58,7 +58,9 @@ TABLES_OF_A_PART = {
 }
 """Tables whose rows belong to a row of a memory: the parent and the column that names it."""
 
-TABLES_THAT_STAY = frozenset({"tenant", "api_key", "reader_grant", "erasure_receipt", "deletion_ledger"})
+TABLES_THAT_STAY = frozenset(
+    {"tenant", "api_key", "reader_grant", "tally", "budget", "reservation", "erasure_receipt", "deletion_ledger"}
+)
 """Tables without anything a user said or is; the last two know a user by hash alone."""
 
 COUNT_IN_SCOPE = "select count(*) as n from memoryos.{table} where tenant_id = :tenant_id and scope_id = any(:scopes)"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import BIGINT, BOOLEAN, INTEGER, SMALLINT, TEXT, UUID, Column, MetaData, Table
+from sqlalchemy import BIGINT, BOOLEAN, DATE, INTEGER, SMALLINT, TEXT, UUID, Column, MetaData, Table
 from sqlalchemy.dialects.postgresql import ARRAY, BYTEA, DOUBLE_PRECISION, JSONB, TIMESTAMP
 from sqlalchemy.types import TypeEngine, UserDefinedType
 
@@ -23,7 +23,7 @@ class _Named(UserDefinedType[Any]):
 TYPES: dict[str, TypeEngine[Any]] = {
     "uuid": UUID(), "text": TEXT(), "boolean": BOOLEAN(), "smallint": SMALLINT(), "integer": INTEGER(),
     "bigint": BIGINT(), "float": DOUBLE_PRECISION(), "moment": TIMESTAMP(timezone=True),
-    "bytes": BYTEA(), "json": JSONB(), "texts": ARRAY(TEXT()), "uuids": ARRAY(UUID()), "name": _Named("name"),
+    "date": DATE(), "bytes": BYTEA(), "json": JSONB(), "texts": ARRAY(TEXT()), "uuids": ARRAY(UUID()), "name": _Named("name"),
     "halfvec": _Named("halfvec"), "xid8": _Named("xid8"),
 }  # fmt: skip
 """The words the tables below are spelled with."""
@@ -57,6 +57,7 @@ tenant = _table(
     "tenant",
     key="tenant_id:uuid",
     required="name:text on_hold:boolean created_at:moment",
+    optional="tokens_per_day:bigint",
 )
 api_key = _table(
     "api_key",
@@ -80,9 +81,9 @@ scope = _table(
     key="tenant_id:uuid scope_id:uuid",
     required="""
         user_id:text agent_id:text preset:text preset_version:integer extract_ordinal:bigint
-        merged_ordinal:bigint lock_version:bigint created_at:moment
+        merged_ordinal:bigint lock_version:bigint created_at:moment heat_ticks:bigint
     """,
-    optional="erased_at:moment",
+    optional="erased_at:moment idle_flush_minutes:float forecast_of:uuid",
 )
 conversation = _table(
     "conversation",
@@ -109,13 +110,21 @@ page = _table(
     required="""
         scope_id:uuid conversation_id:uuid first_seq:bigint last_seq:bigint first_turn_at:moment
         last_turn_at:moment tier:text lang:text keywords:texts topics:texts heat:float
-        heat_at:moment sealed_at:moment version:bigint
+        heat_at:moment sealed_at:moment version:bigint heat_tick:bigint visits:integer
     """,
     optional="""
         summary:text continues:boolean prev_page_id:uuid chain_id:uuid meta_summary:text
         summary_model:text summarized_at:moment indexed_at:moment assigned_at:moment cools_at:moment
         distill_cause:text extract_ordinal:bigint extracted_by:text extracted_at:moment
-        knowledge_count:integer pinned_at:moment archived_at:moment
+        knowledge_count:integer pinned_at:moment archived_at:moment cools_at_tick:bigint
+    """,
+)
+rollup = _table(
+    "rollup",
+    key="tenant_id:uuid scope_id:uuid period:text",
+    required="""
+        summary:text keywords:texts lang:text page_count:integer page_ids:uuids model:text
+        refreshed_at:moment version:integer
     """,
 )
 segment = _table(
@@ -148,13 +157,25 @@ knowledge = _table(
     optional="""
         slot:text slot_value:text forget_at:moment pinned_at:moment event_at:moment
         event_precision:text valid_to:moment superseded_by:uuid close_reason:text retired_at:moment
-        forgotten_at:moment purge_at:moment work_id:bigint
+        forgotten_at:moment purge_at:moment work_id:bigint expires_at:moment
+    """,
+)
+knowledge_past = _table(
+    "knowledge_past",
+    key="tenant_id:uuid knowledge_id:uuid past_id:bigint",
+    required="""
+        scope_id:uuid until:moment importance:float strength_days:float last_reinforced_at:moment
+        valid_from:moment status:text
+    """,
+    optional="""
+        slot:text forget_at:moment pinned_at:moment valid_to:moment superseded_by:uuid close_reason:text
+        retired_at:moment forgotten_at:moment purge_at:moment
     """,
 )
 knowledge_source = _table(
     "knowledge_source",
     key="tenant_id:uuid knowledge_id:uuid conversation_id:uuid seq:bigint",
-    required="page_id:uuid",
+    required="page_id:uuid added_at:moment",
 )
 turn_left = _table(
     "turn_left",
@@ -224,7 +245,7 @@ work = _table(
     """,
     optional="""
         lease_until:moment owner:text enqueued_at:moment last_error_class:text finished_at:moment
-        trace_id:text
+        trace_id:text deferred_since:moment claimed_at:moment task_id:text last_error:text
     """,
 )
 dead_letter = _table(
@@ -250,7 +271,49 @@ periodic_run = _table(
 heartbeat = _table(
     "heartbeat",
     key="process:text",
-    required="role:text beat_at:moment completed:bigint",
+    required="role:text beat_at:moment completed:bigint queues:texts",
+)
+paused_kind = _table(
+    "paused_kind",
+    key="kind:text",
+    required="paused_at:moment paused_by:text reason:text",
+)
+alarm = _table(
+    "alarm",
+    key="name:text subject:text",
+    required="since:moment seen_at:moment sentence:text",
+)
+counter = _table(
+    "counter",
+    key="name:text",
+    required="total:bigint",
+)
+doctor_run = _table(
+    "doctor_run",
+    key="slot:moment",
+    required="started_at:moment tenants:integer unchecked:integer violations:json",
+    optional="finished_at:moment",
+)
+tally = _table(
+    "tally",
+    key="tenant_id:uuid kind:text minute:moment outcome:text",
+    required="count:bigint",
+)
+budget = _table(
+    "budget",
+    key="tenant_id:uuid day:date",
+    required="spent:bigint",
+)
+reservation = _table(
+    "reservation",
+    key="tenant_id:uuid reservation_id:uuid",
+    required="day:date tokens:bigint expires_at:moment",
+)
+provider_state = _table(
+    "provider_state",
+    key="provider:text",
+    required="phase:text window_at:moment calls:integer failures:integer trips:integer changed_at:moment",
+    optional="retry_at:moment reason:text",
 )
 event = _table(
     "event",

@@ -52,6 +52,14 @@ def other(stack: Stack) -> Past:
         connection.execute(
             text("insert into memoryos.erasure_receipt values (:tenant, :tenant, 'h')"), {"tenant": tenant_id}
         )
+        connection.execute(text("insert into memoryos.budget values (:tenant, '2026-01-01', 9)"), {"tenant": tenant_id})
+        connection.execute(
+            text("insert into memoryos.reservation values (:tenant, :tenant, '2026-01-01', 9, now())"),
+            {"tenant": tenant_id},
+        )
+        connection.execute(
+            text("insert into memoryos.tally values (:tenant, 'embed', now(), 'done', 9)"), {"tenant": tenant_id}
+        )
     return live_a_past(stack.app, tenant_id, canary="theirs")
 
 
