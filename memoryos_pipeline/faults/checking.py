@@ -1,0 +1,59 @@
+"""Holds a drained system against its clients' journal: Jepsen's classes, effects that happened twice, invariants."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from memoryos_pipeline.faults.cluster import Cluster
+from memoryos_pipeline.faults.journal import entries_of, read_journal
+from memoryos_pipeline.readmodels.fault_figures import count_dead, find_doubled, read_names
+from memoryos_pipeline.readmodels.invariants import compare_journal, find_violations
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of everything that was sent. Every list is empty when nothing is wrong."""
+
+    attempted: int
+    acknowledged: int
+    recovered: int
+    """Turns of which nobody knew whether they were recorded, and they were."""
+    lost: tuple[Any, ...]
+    unexpected: tuple[Any, ...]
+    """Never sent, or refused, and there all the same."""
+    duplicated: tuple[Any, ...]
+    doubled_effects: tuple[Any, ...]
+    violations: tuple[str, ...]
+    dead: int
+
+    def wrongs(self) -> dict[str, Any]:
+        """Return what is wrong, by its name; empty is good."""
+        kept = ("lost", "unexpected", "duplicated", "doubled_effects", "violations", "dead")
+        return {name: value for name, value in asdict(self).items() if name in kept and value}
+
+
+def check(cluster: Cluster, journal: Path | Sequence[Path]) -> Verdict:
+    """Compare a drained cluster with the journals of its clients."""
+    paths = [journal] if isinstance(journal, Path) else journal
+    known = {name: each for path in paths for name, each in read_journal(path).items()}
+    with cluster.app.transaction(cluster.tenant_id) as connection:
+        compared = compare_journal(connection, cluster.tenant_id, entries_of(known))
+        there = read_names(connection, cluster.tenant_id)
+        doubled = find_doubled(connection, cluster.tenant_id)
+        violations = find_violations(connection, cluster.tenant_id, at_rest=True)
+    with cluster.ledger.across_tenants() as connection:
+        dead = count_dead(connection)
+    refused = [name for name, each in known.items() if each.outcome == "fail" and not each.seqs and name in there]
+    open_ended = [name for name, each in known.items() if not each.seqs and each.outcome != "fail"]
+    return Verdict(
+        attempted=len(known),
+        acknowledged=sum(bool(each.seqs) for each in known.values()),
+        recovered=sum(name in there for name in open_ended),
+        lost=compared.lost,
+        unexpected=(*compared.unexpected, *refused),
+        duplicated=compared.doubled,
+        doubled_effects=tuple((kind, str(subject)) for kind, subject in doubled),
+        violations=tuple(f"{each.invariant}: {each.sentence} ({each.subject})" for each in violations),
+        dead=dead,
+    )

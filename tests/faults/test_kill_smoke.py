@@ -1,0 +1,35 @@
+"""A short taste of what tests/faults does at length: a kill, an emptied broker, and nothing lost, doubled or broken."""
+
+import pytest
+
+from memoryos_pipeline.faults.checking import check
+from memoryos_pipeline.faults.cluster import Cluster
+from memoryos_pipeline.faults.journal import ClientJournal
+from memoryos_pipeline.faults.load import LANGUAGES, HttpWriter, QueueWriter, conversation
+
+DRAIN_SECONDS = 90.0
+
+
+@pytest.mark.slow
+@pytest.mark.smoke
+class TestSmoke:
+    def test_nothing_is_lost_or_doubled(self, cluster: Cluster, journal: ClientJournal) -> None:
+        """Both ways in, a worker killed before a commit, the broker emptied: every effect is there once."""
+        cluster.add_api().start()
+        cluster.add_relay().start()
+        worker = cluster.add_worker("worker").start(MEMORYOS_FAILPOINTS="before_commit:summarize=kill")
+        cluster.members["api"].ready()
+        turns = [turn for lang in LANGUAGES for turn in conversation(40, user=f"user-{lang}", lang=lang)]
+        with HttpWriter(cluster, journal) as http:
+            assert http.send(turns)
+        with QueueWriter(cluster, journal, cluster.ground.directory / "outbox.sqlite") as queue:
+            assert queue.send(conversation(30, user="queue"))
+
+        assert cluster.wait_until(lambda: cluster.fired("before_commit.summarize"), seconds=DRAIN_SECONDS)
+        cluster.wipe_broker()
+        cluster.drain(DRAIN_SECONDS)
+
+        assert worker.starts == 2
+        verdict = check(cluster, journal.path)
+        assert verdict.wrongs() == {}
+        assert verdict.acknowledged == 190
