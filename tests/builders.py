@@ -16,6 +16,7 @@ from memoryos_pipeline.stages.record_turns import record_turns
 from memoryos_pipeline.store.clock import freeze_clock
 from memoryos_pipeline.store.database import Database
 from memoryos_pipeline.store.ledger import owe
+from memoryos_pipeline.store.tables import METADATA
 from tests.conftest import Stack
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
@@ -98,6 +99,19 @@ def rows(stack: Stack, query: str, **values: Any) -> list[tuple[Any, ...]]:
     """Run a query as the app role of the tenant; return its rows as tuples."""
     with stack.app.transaction(stack.tenant_id) as connection:
         return [tuple(row) for row in connection.execute(text(query), values)]
+
+
+def tables_with(stack: Stack, needle: str) -> list[str]:
+    """Return the tables of the database in which any column of any row holds the needle, as text."""
+    with stack.owner.transaction(stack.tenant_id) as connection:
+        return [
+            table.name
+            for table in METADATA.sorted_tables
+            if connection.execute(
+                text(f"select 1 from memoryos.{table.name} r where cast(r as text) like :like limit 1"),
+                {"like": f"%{needle}%"},
+            ).first()
+        ]
 
 
 def set_clock(stack: Stack, at: datetime | None) -> None:

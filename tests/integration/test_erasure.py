@@ -25,25 +25,12 @@ from memoryos_pipeline.store.pages import lock_conversation
 from memoryos_pipeline.store.tables import METADATA
 from memoryos_pipeline.store.tenants import create_tenant
 from memoryos_pipeline.store.turns import ConversationShare, open_conversations
-from tests.builders import record, wait_for_a_waiter
+from tests.builders import record, tables_with, wait_for_a_waiter
 from tests.conftest import Stack
 from tests.integration.readmodels.past import live_a_past
 
 CANARY = "kanariya-7f3a-カナリア"
 TENANT_TABLES = sorted(table.name for table in METADATA.tables.values() if "tenant_id" in table.columns)
-
-
-def _tables_with(stack: Stack, needle: str) -> list[str]:
-    """Return the tables of the database in which any column of any row holds the needle, as text."""
-    with stack.owner.transaction(stack.tenant_id) as connection:
-        return [
-            table.name
-            for table in METADATA.sorted_tables
-            if connection.execute(
-                text(f"select 1 from memoryos.{table.name} r where cast(r as text) like :like limit 1"),
-                {"like": f"%{needle}%"},
-            ).first()
-        ]
 
 
 BODY = {
@@ -86,11 +73,11 @@ class TestEraseUser:
     def test_the_canary_sings_before_and_is_silent_after(self, stack: Stack) -> None:
         """Text of an erased user is in no table; it was in all of these before."""
         live_a_past(stack.app, stack.tenant_id, user_id=CANARY, canary=CANARY)
-        before = set(_tables_with(stack, CANARY))
+        before = set(tables_with(stack, CANARY))
         receipt = erase_user(stack.app, stack.tenant_id, CANARY)
 
         assert before >= {"turn", "page", "segment", "candidate", "knowledge", "posting", "llm_call", "dead_letter"}
-        assert _tables_with(stack, CANARY) == []
+        assert tables_with(stack, CANARY) == []
         assert receipt.rows_removed > 40
 
     def test_a_past_reaches_every_table(self, stack: Stack) -> None:
@@ -170,7 +157,7 @@ class TestEraseUser:
                 owe(connection, stack.tenant_id, [Owed(WorkKind.EMBED, "turns:page", scope)])
 
             assert erasing.result(20).rows_removed
-        assert _tables_with(stack, CANARY) == []
+        assert tables_with(stack, CANARY) == []
 
     def test_no_turn_slips_in_behind_it(self, stack: Stack) -> None:
         """Whoever is recording when an erasure begins is waited for, and erased; whoever comes after is refused."""
@@ -185,6 +172,6 @@ class TestEraseUser:
                 assert not erasing.done()
             assert erasing.result().rows_removed > 0
 
-        assert _tables_with(stack, CANARY) == []
+        assert tables_with(stack, CANARY) == []
         with pytest.raises(ErasedScopeError):
             _record(stack, "late")
