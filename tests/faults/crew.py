@@ -14,6 +14,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 from structlog.testing import capture_logs
 
+from memoryos_pipeline.domain.policies import DEFAULT, Policy
 from memoryos_pipeline.models.extractive import ExtractiveModel
 from memoryos_pipeline.models.hashing import HashingEmbedder
 from memoryos_pipeline.models.protocols import LanguageModel
@@ -46,6 +47,7 @@ class Crew:
 
     stack: Stack
     database: Database
+    parts: Parts
     hands: int
     chance: random.Random
     logs: list[MutableMapping[str, Any]]
@@ -98,18 +100,20 @@ class Crew:
 
 
 @contextmanager
-def hired(stack: Stack, *, hands: int = 4, seed: int = 0, model: LanguageModel | None = None) -> Iterator[Crew]:
+def hired(
+    stack: Stack, *, hands: int = 4, seed: int = 0, model: LanguageModel | None = None, policy: Policy = DEFAULT
+) -> Iterator[Crew]:
     """Give this process the runtime of a worker over the test's database, and a crew that uses it."""
     database = Database(stack.url("ledger"), pool_size=hands + 2, ping=True)
     app = Database(stack.url("app"), pool_size=hands + 2, ping=True)
     keeper = LeaseKeeper(Ledger(database), database, process="worker@crew", lease_seconds=LEASE_SECONDS)
     embedder = HashingEmbedder()
-    parts = Parts(app, embedder, model or ExtractiveModel(embedder))
+    parts = Parts(app, embedder, model or ExtractiveModel(embedder), policy)
     settings = Settings(lease_seconds=LEASE_SECONDS, model_deadline_seconds=LEASE_SECONDS / 2)
     runtime._runtime[:] = [Runtime(os.getpid(), "crew", settings, parts, Ledger(database), database, keeper)]
     try:
         with capture_logs() as logs:
-            yield Crew(stack, database, hands, random.Random(seed), logs)
+            yield Crew(stack, database, parts, hands, random.Random(seed), logs)
     finally:
         keeper.stop()
         runtime.forget_runtime()
