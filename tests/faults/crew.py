@@ -18,6 +18,7 @@ from memoryos_pipeline.domain.policies import DEFAULT, Policy
 from memoryos_pipeline.models.extractive import ExtractiveModel
 from memoryos_pipeline.models.hashing import HashingEmbedder
 from memoryos_pipeline.models.protocols import LanguageModel
+from memoryos_pipeline.readmodels.fault_figures import count_done
 from memoryos_pipeline.settings import Settings
 from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.store.database import Database
@@ -93,6 +94,11 @@ class Crew:
             reap_expired(connection)
             return list(connection.execute(DUE).scalars())
 
+    def count_done(self) -> int:
+        """Return how many rows are done."""
+        with self.database.across_tenants() as connection:
+            return count_done(connection)
+
     def _count_open(self) -> int:
         with self.database.across_tenants() as connection:
             count: int = connection.execute(OPEN).scalar_one()
@@ -104,8 +110,8 @@ def hired(
     stack: Stack, *, hands: int = 4, seed: int = 0, model: LanguageModel | None = None, policy: Policy = DEFAULT
 ) -> Iterator[Crew]:
     """Give this process the runtime of a worker over the test's database, and a crew that uses it."""
-    database = Database(stack.url("ledger"), pool_size=hands + 2, ping=True)
-    app = Database(stack.url("app"), pool_size=hands + 2, ping=True)
+    database = Database(stack.url("ledger"), pool_size=hands + 8, ping=True)
+    app = Database(stack.url("app"), pool_size=hands + 8, ping=True)
     keeper = LeaseKeeper(Ledger(database), database, process="worker@crew", lease_seconds=LEASE_SECONDS)
     embedder = HashingEmbedder()
     parts = Parts(app, embedder, model or ExtractiveModel(embedder), policy)
