@@ -5,32 +5,31 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-from zoneinfo import ZoneInfo
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from memoryos_pipeline import __version__
+from memoryos_pipeline.cli.eval_data import keep_first, read_data
 from memoryos_pipeline.cli.output import end_with
-from memoryos_pipeline.cli.readers import UnreadableFileError, read_turns
-from memoryos_pipeline.evaluation.asking import Scored, ask_all
-from memoryos_pipeline.evaluation.questions import DataSet, locomo_data, sample_data
-from memoryos_pipeline.evaluation.report import summarize
+from memoryos_pipeline.cli.readers import UnreadableFileError
+from memoryos_pipeline.domain.ranking_profiles import NAMES
+from memoryos_pipeline.evaluation.asking import Manner, Scored, ask_all
+from memoryos_pipeline.evaluation.generated import generated_data
+from memoryos_pipeline.evaluation.questions import DataSet
+from memoryos_pipeline.evaluation.report import BRIEF, compare, summarize, summarize_ablation
 from memoryos_pipeline.reach import NotConnectedError, find_connection
-from memoryos_pipeline.sample import sample_questions, sample_turns
 from memoryos_pipeline.settings import load_settings
 
 if TYPE_CHECKING:
     from memoryos_pipeline.cli.evaluating import System
+    from memoryos_pipeline.client.http import MemoryClient
 
-SAMPLE = "sample"
-ZONE = ZoneInfo("UTC")
-"""LoCoMo says no time zone; one is as good as another as long as turns and questions share it."""
+DEFAULT = "default"
 SHOWN = ("n", "r5", "r10", "r20", "all10", "ndcg10", "mrr", "session5", "rec500", "rec1000", "rec2000")
 
 app = typer.Typer(name="eval", help="Measure how well this memory remembers.", no_args_is_help=True)
@@ -52,6 +51,10 @@ class Kind(StrEnum):
     PAGE = "page"
 
 
+Profile = StrEnum("Profile", {name.upper(): name for name in NAMES})  # type: ignore[misc]
+"""How candidates are ranked."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What was asked for on the command line."""
@@ -59,6 +62,15 @@ class Wanted:
     tier: Tier
     kinds: tuple[str, ...] | None
     here: bool
+    profiles: tuple[str, ...] = ()
+    ablate: bool = False
+
+    @property
+    def manners(self) -> dict[str, Manner]:
+        """How questions are asked, by profile; contexts and ablation belong to the first."""
+        first, *others = self.profiles or (DEFAULT,)
+        named = {first: Manner(self.kinds, first if self.profiles else None, to_ablate=self.ablate)}
+        return named | {name: Manner(self.kinds, name, with_contexts=False) for name in others}
 
 
 @app.callback()
@@ -67,12 +79,19 @@ def _group() -> None:
 
 
 @app.command()
-def recall(
-    data: Annotated[str, typer.Option(help="A LoCoMo file, or `sample` for the conversations in the package.")],
+def recall(  # noqa: PLR0913, PLR0917 - one option each
+    data: Annotated[
+        str | None, typer.Option(help="A LoCoMo file, a MADial-Bench directory, or `sample` for the packaged talks.")
+    ] = None,
+    corpus: Annotated[bool, typer.Option("--corpus", help="Our own generated talks, four languages.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line instead of a table.")] = False,
     limit_questions: Annotated[int | None, typer.Option(min=1, help="Ask only the first questions.")] = None,
     tiers: Annotated[Tier, typer.Option(help="Seal (warm) or archive (cold) everything before asking.")] = Tier.AS_IS,
     kinds: Annotated[list[Kind] | None, typer.Option(help="Recall only this; may be repeated.")] = None,
+    profile: Annotated[
+        list[Profile] | None, typer.Option(help="Rank by this; several are compared on the same memory.")
+    ] = None,
+    ablate: Annotated[bool, typer.Option("--ablate", help="Say what R@10 is without each signal.")] = False,
     here: Annotated[bool, typer.Option("--here", help="Use the running system instead of one of its own.")] = False,
 ) -> None:
     """Put conversations in, wait until they are memory, ask what is known about them, and score what is found."""
@@ -82,45 +101,29 @@ def recall(
     console = Console(stderr=True)
     if here and tiers is Tier.COLD:
         raise typer.BadParameter("moves the clock, which is not done to a running system", param_hint="--tiers cold")
+    if (data is None) is not corpus:
+        raise typer.BadParameter("name a file, or say --corpus", param_hint="--data")
     started = time.monotonic()
     signal.signal(signal.SIGTERM, _interrupt)
+    wanted = Wanted(
+        tiers, tuple(kinds) if kinds else None, here, profiles=tuple(map(str, profile or ())), ablate=ablate
+    )
     try:
-        asked = _first(read_data(data), limit_questions)
-        wanted = Wanted(tiers, tuple(kinds) if kinds else None, here)
-        scored, noted = _measure(asked, wanted, console)
+        asked = keep_first(generated_data() if data is None else read_data(data), limit_questions)
+        report = _measure(asked, wanted, console)
     except (UnreadableFileError, NotConnectedError, MemoryClientError, EmbeddedServerError) as error:
         end_with(console, str(error))
     except KeyboardInterrupt:
         end_with(console, "stopped")
-    report = {**summarize(scored), **noted, **asked.dropped, "seconds": round(time.monotonic() - started, 1)}
+    report |= {**asked.dropped, "seconds": round(time.monotonic() - started, 1)}
     if as_json:
         typer.echo(json.dumps(report))
     else:
-        Console().print(_table(report))
+        _show(report, Console())
 
 
-def read_data(named: str) -> DataSet:
-    """Return the data set that `--data` names. Raises UnreadableFileError."""
-    if named == SAMPLE:
-        return sample_data(sample_questions(), sample_turns())
-    path = Path(named)
-    turns = read_turns(path, ZONE)
-    written = path.read_text(encoding="utf-8-sig").lstrip()
-    samples = json.loads(written) if written.startswith("[") else []
-    if not samples or not all("qa" in sample for sample in samples):
-        raise UnreadableFileError(f"{path.name}: has no questions; a LoCoMo file or `sample` does")
-    return locomo_data(samples, turns)
-
-
-def _first(data: DataSet, limit: int | None) -> DataSet:
-    """Keep the first questions, and of the turns those of the users they are about."""
-    questions = data.questions[:limit]
-    users = {question.user_id for question in questions}
-    return replace(data, questions=questions, turns=[turn for turn in data.turns if turn["user_id"] in users])
-
-
-def _measure(data: DataSet, wanted: Wanted, console: Console) -> tuple[list[Scored], dict[str, Any]]:
-    from memoryos_pipeline.cli.evaluating import bar, drain, ingest, move  # noqa: PLC0415
+def _measure(data: DataSet, wanted: Wanted, console: Console) -> dict[str, Any]:
+    from memoryos_pipeline.cli.evaluating import drain, ingest, move  # noqa: PLC0415
     from memoryos_pipeline.client.http import MemoryClient  # noqa: PLC0415
 
     with ExitStack() as stack:
@@ -132,13 +135,30 @@ def _measure(data: DataSet, wanted: Wanted, console: Console) -> tuple[list[Scor
             move(client, system, data.turns, console=console, cold=wanted.tier is Tier.COLD)
         status = drain(client, console)
         ingested = time.monotonic() - started
-        with bar(console, "questions", total=len(data.questions)) as advanced:
-            scored = ask_all(client, data, kinds=wanted.kinds, advanced=lambda: advanced(1))
+        by_profile = {name: _ask(client, data, name, manner, console) for name, manner in wanted.manners.items()}
     noted = {
         "tiers": wanted.tier, "kinds": wanted.kinds, "turns": len(data.turns), "dead": status["dead"],
         "ingest_seconds": round(ingested, 1), "versions": _versions(),
     }  # fmt: skip
-    return scored, noted
+    return {**_summary(by_profile, ablate=wanted.ablate), **noted}
+
+
+def _ask(client: "MemoryClient", data: DataSet, name: str, manner: Manner, console: Console) -> list[Scored]:
+    from memoryos_pipeline.cli.evaluating import bar  # noqa: PLC0415
+
+    with bar(console, f"questions, {name}", total=len(data.questions)) as advanced:
+        return ask_all(client, data, manner=manner, advanced=lambda: advanced(1))
+
+
+def _summary(by_profile: dict[str, list[Scored]], *, ablate: bool) -> dict[str, Any]:
+    """Report the first profile in full, the others beside it."""
+    name, scored = next(iter(by_profile.items()))
+    report = {"profile": name, **summarize(scored)}
+    if len(by_profile) > 1:
+        report["profiles"] = compare(by_profile)
+    if ablate:
+        report["ablation_r10"] = summarize_ablation(scored)
+    return report
 
 
 def _interrupt(_: int, __: object) -> None:
@@ -172,8 +192,20 @@ def _versions() -> dict[str, str]:
     }
 
 
-def _table(report: dict[str, Any]) -> Table:
+def _show(report: dict[str, Any], console: Console) -> None:
     table = Table("category", *SHOWN)
     for name, row in (*report["by_category"].items(), ("overall", report)):
         table.add_row(name, *(str(row.get(column, "")) for column in SHOWN))
-    return table
+    console.print(table)
+    if "profiles" in report:
+        compared = Table("profile", *BRIEF)
+        for name, row in report["profiles"].items():
+            compared.add_row(name, *(str(row[column]) for column in BRIEF))
+        console.print(compared)
+    if "ablation_r10" in report:
+        left_out = Table("signal", "R@10 without it", "R@10 by it alone")
+        for name, row in report["ablation_r10"].items():
+            left_out.add_row(name, str(row["without"]), str(row["alone"]))
+        console.print(left_out)
+    if report["auroc5"] is not None:
+        console.print(f"`not said by that person`, AUROC: {report['auroc5']}")

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from memoryos_pipeline.evaluation.ablation import Recorded
 from memoryos_pipeline.evaluation.metrics import (
     all_at,
     expand,
@@ -16,6 +17,8 @@ from memoryos_pipeline.evaluation.metrics import (
 from memoryos_pipeline.evaluation.questions import DataSet, Question
 
 RESULTS = 20
+RESULTS_TO_ABLATE = 100
+"""What is asked for when signals are to be left out afterwards: turns from further down have to be able to rise."""
 BUDGETS = (500, 1_000, 2_000)
 VERBATIM = ("turn", "knowledge")
 """What says in a context what a turn said; a page only summarises it."""
@@ -30,8 +33,22 @@ class Asks(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Manner:
+    """How questions are asked: of what may be recalled, by which profile, with contexts, and to be ablated."""
+
+    kinds: tuple[str, ...] | None = None
+    profile: str | None = None
+    with_contexts: bool = True
+    to_ablate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Scored:
-    """One question with its scores (each in [0, 1]), what was found, and how the search went."""
+    """One question with its scores (each in [0, 1]), what was found, and how the search went.
+
+    `not_said` is how much the answer doubts that the person named said it, None without such a doubt. `recorded` holds
+    for every result the turns it stands for and what each signal gave to it, when signals are to be ablated.
+    """
 
     question: Question
     scores: Mapping[str, float]
@@ -39,43 +56,54 @@ class Scored:
     kinds: tuple[str, ...]
     degraded: bool
     search_ms: float
+    not_said: float | None = None
+    recorded: tuple[Recorded, ...] = ()
 
 
 def ask_all(
     client: Asks,
     data: DataSet,
     *,
-    kinds: tuple[str, ...] | None = None,
+    manner: Manner = Manner(),
     advanced: Callable[[], object] = lambda: None,
 ) -> list[Scored]:
-    """Ask every question in order; `kinds` narrows what may be recalled."""
+    """Ask every question in order."""
     scored = []
     for question in data.questions:
-        scored.append(ask_one(client, question, data.session_of[question.user_id], kinds=kinds))
+        scored.append(ask_one(client, question, data.session_of[question.user_id], manner=manner))
         advanced()
     return scored
 
 
-def ask_one(
-    client: Asks, question: Question, session_of: Mapping[str, str], *, kinds: tuple[str, ...] | None
-) -> Scored:
+def ask_one(client: Asks, question: Question, session_of: Mapping[str, str], *, manner: Manner) -> Scored:
     """Search once, and ask for a context of each budget when the question counts."""
     body: Row = {
         "user_id": question.user_id, "agent_id": question.agent_id,
-        "query": question.text, "now": question.asked_at, "kinds": kinds,
+        "query": question.text, "now": question.asked_at, "kinds": manner.kinds,
+        **({"profile": manner.profile} if manner.profile else {}),
     }  # fmt: skip
     started = time.perf_counter()
-    answer = client.request("POST", "/v1/search", json={**body, "limit": RESULTS})
+    limit = RESULTS_TO_ABLATE if manner.to_ablate else RESULTS
+    answer = client.request("POST", "/v1/search", json={**body, "limit": limit})
     search_ms = (time.perf_counter() - started) * 1_000
-    found = expand(_turns_of(answer["results"]))
+    results = answer["results"][:RESULTS]
+    found = expand(_turns_of(results))
     scores = score_list(found, question.gold, session_of)
     degraded = bool(answer["degraded"])
-    for budget in BUDGETS if question.is_headline else ():
+    for budget in BUDGETS if question.is_headline and manner.with_contexts else ():
         context = client.request("POST", "/v1/context", json={**body, "token_budget": budget})
         degraded = degraded or bool(context["degraded"])
         scores |= score_context(context["items"], question.gold, budget)
-    listed = tuple(result["kind"] for result in answer["results"])
-    return Scored(question, scores, tuple(found), listed, degraded, search_ms)
+    return Scored(
+        question, scores, tuple(found), tuple(result["kind"] for result in results), degraded, search_ms,
+        not_said=(answer.get("not_said") or {}).get("doubt"),
+        recorded=tuple(map(_recorded, answer["results"])) if manner.to_ablate else (),
+    )  # fmt: skip
+
+
+def _recorded(result: Row) -> Recorded:
+    turns = tuple(source["client_turn_id"] for source in result.get("source_turns", ()))
+    return Recorded(turns, result["signals"])
 
 
 def score_list(found: list[str], gold: frozenset[str], session_of: Mapping[str, str]) -> dict[str, float]:

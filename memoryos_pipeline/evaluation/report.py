@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean, median
 from typing import Any
 
+from memoryos_pipeline.evaluation.ablation import Asked, ablate
 from memoryos_pipeline.evaluation.asking import RESULTS, Scored
-from memoryos_pipeline.evaluation.metrics import bootstrap_interval
+from memoryos_pipeline.evaluation.metrics import auroc, bootstrap_interval
 
 PERCENT = 100.0
-NO_AUROC = "recall gives no signal for `not said by that person`; category 5 cannot be judged yet"
+BRIEF = ("r5", "r10", "r20", "all10", "ndcg10", "mrr", "session5")
 
 
 def summarize(scored: Sequence[Scored]) -> dict[str, Any]:
@@ -19,8 +20,8 @@ def summarize(scored: Sequence[Scored]) -> dict[str, Any]:
         "n": len(headline),
         **means(headline),
         "interval95": _intervals(headline),
-        "auroc5": None,
-        "auroc5_note": NO_AUROC,
+        **_not_said(scored),
+        "tier_spread": None,
         "by_category": _by_category(scored),
         "results_by_kind": _kinds(headline),
         "degraded": sum(each.degraded for each in scored),
@@ -28,11 +29,47 @@ def summarize(scored: Sequence[Scored]) -> dict[str, Any]:
     }
 
 
+def compare(by_profile: Mapping[str, Sequence[Scored]]) -> dict[str, dict[str, Any]]:
+    """Return for every profile the scores of its ranked lists, overall and R@10 by category, in percent."""
+    return {
+        name: {
+            **{score: value for score, value in means(each for each in scored if each.question.is_headline).items()
+               if score in BRIEF},
+            "r10_by_category": {key: row["r10"] for key, row in _by_category(scored).items()},
+        }
+        for name, scored in by_profile.items()
+    }  # fmt: skip
+
+
+def summarize_ablation(scored: Iterable[Scored]) -> dict[str, dict[str, float]]:
+    """Return R@10 in percent without each signal and by it alone."""
+    asked = [Asked(each.recorded, each.question.gold) for each in scored if each.question.is_headline]
+    return {name: {key: _rounded(PERCENT * value) for key, value in row.items()} for name, row in ablate(asked).items()}
+
+
+def spread(r10: Iterable[float]) -> float:
+    """Return how far apart R@10 (in percent) lies between tiers."""
+    values = list(r10)
+    return _rounded(max(values) - min(values))
+
+
 def means(scored: Iterable[Scored]) -> dict[str, float]:
     """Return the mean of each score in percent; a score that not every question has is left out."""
     rows = [each.scores for each in scored]
     names = [name for name in (rows[0] if rows else ()) if all(name in row for row in rows)]
     return {name: _rounded(PERCENT * fmean(row[name] for row in rows)) for name in names}
+
+
+def _not_said(scored: Sequence[Scored]) -> dict[str, Any]:
+    """Return how well the doubt tells questions about the wrong person from the others, and of how many."""
+    doubted = [(each.question.is_headline, each.not_said) for each in scored if each.not_said is not None]
+    wrong = [doubt for is_headline, doubt in doubted if not is_headline]
+    right = [doubt for is_headline, doubt in doubted if is_headline]
+    value = auroc(wrong, right)
+    return {
+        "auroc5": None if value is None else round(value, 4),
+        "auroc5_n": {"wrong_person": len(wrong), "right_person": len(right), "no_doubt": len(scored) - len(doubted)},
+    }
 
 
 def _intervals(scored: Sequence[Scored]) -> dict[str, list[float]]:
