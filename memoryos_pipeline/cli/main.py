@@ -7,6 +7,7 @@ import typer
 from memoryos_pipeline.cli import dead, evaluate, key, work
 from memoryos_pipeline.cli.ask import context, search
 from memoryos_pipeline.cli.bench import bench
+from memoryos_pipeline.cli.bench_faults import faults as bench_faults
 from memoryos_pipeline.cli.bench_recall import recall as bench_recall
 from memoryos_pipeline.cli.chat import chat
 from memoryos_pipeline.cli.clock import clock
@@ -38,6 +39,7 @@ app.add_typer(key.app, name="key")
 app.add_typer(dead.app, name="dead")
 app.add_typer(work.app, name="work")
 bench.command(name="recall")(bench_recall)
+bench.command(name="faults")(bench_faults)
 app.add_typer(bench, name="bench")
 app.add_typer(evaluate.app, name="eval")
 

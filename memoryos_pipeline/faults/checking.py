@@ -18,7 +18,7 @@ class Verdict:
     attempted: int
     acknowledged: int
     recovered: int
-    """Turns of which nobody knew whether they were recorded, and they were."""
+    """Turns of which it was unknown after some sending whether they were recorded, and they are there, once."""
     lost: tuple[Any, ...]
     unexpected: tuple[Any, ...]
     """Never sent, or refused, and there all the same."""
@@ -45,11 +45,11 @@ def check(cluster: Cluster, journal: Path | Sequence[Path]) -> Verdict:
     with cluster.ledger.across_tenants() as connection:
         dead = count_dead(connection)
     refused = [name for name, each in known.items() if each.outcome == "fail" and not each.seqs and name in there]
-    open_ended = [name for name, each in known.items() if not each.seqs and each.outcome != "fail"]
+    unclear = [name for name, each in known.items() if each.was_unknown or each.outcome == "invoke"]
     return Verdict(
         attempted=len(known),
         acknowledged=sum(bool(each.seqs) for each in known.values()),
-        recovered=sum(name in there for name in open_ended),
+        recovered=sum(name in there for name in unclear),
         lost=compared.lost,
         unexpected=(*compared.unexpected, *refused),
         duplicated=compared.doubled,

@@ -21,6 +21,7 @@ Members are started, and started again, only by the thread that made the cluster
 
 import json
 import os
+import signal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +54,7 @@ SHORT = {
     "database_pool_size": "4",
 }
 """Settings under which a fault is over in seconds. A broker that loses a doorbell costs as much as a lost lease."""
+POSTGRES_SECONDS = 30.0
 READY = " ready."
 """What Celery says once a worker consumes its queues."""
 
@@ -165,6 +167,14 @@ class Cluster:
         """FLUSHALL: every message is gone, and the epoch with them."""
         with Redis.from_url(self.ground.valkey.url, socket_timeout=5) as broker:
             broker.flushall()
+
+    def restart_postgres(self, *, at_once: bool = False) -> None:
+        """Stop Postgres, fast or at once (as in a crash), and start it; returns when it answers."""
+        process = self.ground.postgres.process
+        if process is not None:
+            process.send_signal(signal.SIGQUIT if at_once else signal.SIGINT)
+            process.wait(POSTGRES_SECONDS)
+        self.ground.postgres.start()
 
     def tend(self) -> list[Member]:
         """Start again whoever has died, as a service manager does; return who that was."""

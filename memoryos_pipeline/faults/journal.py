@@ -27,11 +27,15 @@ def name_of(turn: Mapping[str, Any]) -> TurnName:
 
 @dataclass
 class Known:
-    """What is known of one turn: its body's hash, the numbers it was acknowledged under, how its last sending ended."""
+    """What is known of one turn: its body's hash, the numbers it was acknowledged under, how its last sending ended.
+
+    `was_unknown`: some sending of it got no answer.
+    """
 
     sha256: bytes
     seqs: set[int] = field(default_factory=set)
     outcome: str = "invoke"
+    was_unknown: bool = False
 
 
 class ClientJournal:
@@ -79,6 +83,7 @@ def read_journal(path: Path) -> dict[TurnName, Known]:
         elif outcome == "ok":
             known[name].seqs.add(int(value))
         known[name].outcome = outcome
+        known[name].was_unknown |= outcome == "unknown"
     return known
 
 
