@@ -91,7 +91,7 @@ def say(stack: Stack, *lines: tuple[str, str], conversation: str = "c1", **optio
         for n, (speaker, content) in enumerate(lines)
     ]  # fmt: skip
     receipts = record_turns(stack.app, tenant_id, turns, policy=DEFAULT, max_attempts=5)
-    return [receipt.turn_id for receipt in receipts]
+    return [UUID(receipt.turn_id) for receipt in receipts]
 
 
 def remember(stack: Stack, *lines: tuple[str, str], conversation: str = "c1", **options: Any) -> list[UUID]:

@@ -213,7 +213,7 @@ def _row(turn: NewTurn, conversation: UUID, scope: UUID) -> TurnRow:
     return TurnRow(
         conversation=str(conversation),
         seq=0,
-        turn_id=str(ids.turn_id(conversation, turn.client_turn_id)),
+        turn_id=ids.turn_key(str(conversation), turn.client_turn_id),
         scope=str(scope),
         sha256=hash_canonical(canonical),
         lang=detect_language(turn.content),

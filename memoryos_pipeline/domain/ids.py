@@ -1,6 +1,8 @@
 """How ids are made: derived from what they name wherever a repeat must give the same id, random elsewhere."""
 
+import hashlib
 import json
+from json.encoder import encode_basestring
 from uuid import (
     UUID,
     uuid4,  # noqa: TID251 - the one place that mints
@@ -34,6 +36,14 @@ def conversation_id(scope: UUID, external_id: str) -> UUID:
 def turn_id(conversation: UUID, client_turn_id: str) -> UUID:
     """Return the id of a turn named by its caller."""
     return derive_id("turn", conversation, client_turn_id)
+
+
+def turn_key(conversation: str, client_turn_id: str) -> str:
+    """Return `turn_id` as text, from the conversation's id as text: what batches need, at a third of the cost."""
+    name = f'["turn", "{conversation}", {encode_basestring(client_turn_id)}]'
+    digest = hashlib.sha1(NAMESPACE.bytes + name.encode(), usedforsecurity=False).hexdigest()
+    variant = "89ab"[int(digest[16], 16) & 3]
+    return f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"
 
 
 def page_id(conversation: UUID, first_seq: int) -> UUID:

@@ -16,12 +16,10 @@ _LATIN_LETTERS_PER_CJK = 3
 _KANA_SHARE_OF_JAPANESE = 0.05
 """Chinese texts carry a stray の; Japanese ones are never this poor in kana."""
 
-_RUNS = {
-    "han": re.compile(f"[{HAN}]+"),
-    "kana": re.compile(f"[{HIRAGANA}{KATAKANA}]+"),
-    "hangul": re.compile(f"[{HANGUL}]+"),
-    "latin": re.compile(f"[{LATIN}]+"),
-}
+_HAN_RUNS = re.compile(f"[{HAN}]+")
+_KANA_RUNS = re.compile(f"[{HIRAGANA}{KATAKANA}]+")
+_HANGUL_RUNS = re.compile(f"[{HANGUL}]+")
+_LATIN_RUNS = re.compile(f"[{LATIN}]+")
 _OTHER_LETTERS = re.compile(rf"[^\W\d_{HAN}{HIRAGANA}{KATAKANA}{HANGUL}{LATIN}]+")
 
 _CLOSERS = "」』）)】》〉”’\"'］\\]"
@@ -35,13 +33,19 @@ _FINAL_ABBREVIATION = ("etc", "a.m", "p.m", "U.S", "I")
 def detect_language(text: str) -> Language:
     """Return the main language by script: kana is ja, hangul is ko, han without kana is zh, Latin is en."""
     if text.isascii():  # same answer, and most English texts take this short way
-        return "en" if _RUNS["latin"].search(text) else "und"
-    count = {name: sum(map(len, pattern.findall(text))) for name, pattern in _RUNS.items()}
-    cjk = count["han"] + count["kana"] + count["hangul"]
-    other = sum(map(len, _OTHER_LETTERS.findall(text)))
-    if cjk and cjk * _LATIN_LETTERS_PER_CJK >= max(count["latin"], other):
-        return _cjk_language(count["han"], count["kana"], count["hangul"])
-    return "en" if count["latin"] > other else "und"
+        return "en" if _LATIN_RUNS.search(text) else "und"
+    han, kana, hangul = _count(_HAN_RUNS, text), _count(_KANA_RUNS, text), _count(_HANGUL_RUNS, text)
+    weight = (han + kana + hangul) * _LATIN_LETTERS_PER_CJK
+    if weight >= len(text):  # whatever the rest is, it is not more
+        return _cjk_language(han, kana, hangul)
+    latin, other = _count(_LATIN_RUNS, text), _count(_OTHER_LETTERS, text)
+    if weight and weight >= max(latin, other):
+        return _cjk_language(han, kana, hangul)
+    return "en" if latin > other else "und"
+
+
+def _count(runs: re.Pattern[str], text: str) -> int:
+    return sum(map(len, runs.findall(text)))
 
 
 def _cjk_language(han: int, kana: int, hangul: int) -> Language:

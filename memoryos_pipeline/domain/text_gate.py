@@ -45,10 +45,11 @@ def gate_id(value: object, field: str) -> str:
         raise InvalidTurnError(field, "must be text")
     if not 0 < len(value) <= MAX_ID_CHARACTERS:
         raise InvalidTurnError(field, f"must have 1 to {MAX_ID_CHARACTERS} characters")
-    if not (value.isascii() and value.isprintable()):  # most ids are, and need no closer look
-        _storable_bytes(value, field)
-        if any(unicodedata.category(character) in NOT_IN_IDS for character in value):
-            raise InvalidTurnError(field, "must not hold control characters or line breaks")
+    if value.isascii() and value.isprintable() and not value.isspace():  # most ids are, and need no closer look
+        return value
+    _storable_bytes(value, field)
+    if any(unicodedata.category(character) in NOT_IN_IDS for character in value):
+        raise InvalidTurnError(field, "must not hold control characters or line breaks")
     if is_blank(value):
         raise InvalidTurnError(field, "must not be blank")
     return value

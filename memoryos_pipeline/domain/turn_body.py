@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from json.encoder import encode_basestring as quote
 from typing import Any, cast
 
 from memoryos_pipeline.domain.errors import InvalidTurnError
@@ -23,8 +24,11 @@ FIELDS = frozenset({
 NAME_FIELDS = frozenset({"user_id", "agent_id", "conversation_id"})
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST = datetime(2200, 1, 1, tzinfo=UTC)
+SURELY_BETWEEN = (EARLIEST.year, LATEST.year - 1)
+"""Between these years no offset matters, and comparing years costs a tenth of comparing moments."""
 MAX_OFFSET = timedelta(hours=16)
 TOO_FINE = re.compile(r"[.,]\d{7}")
+SHORTEST_TOO_FINE = len("20260504T180200.1234567") - 1
 
 _canonical = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
@@ -103,30 +107,27 @@ def parse_moment(value: object, field: str) -> datetime:
     offset = moment.utcoffset()
     if offset is None:
         raise InvalidTurnError(field, "must carry an offset from UTC, such as +09:00 or Z")
-    if abs(offset) >= MAX_OFFSET or offset % timedelta(minutes=1):
+    if not -MAX_OFFSET < offset < MAX_OFFSET or offset.seconds % 60 or offset.microseconds:
         raise InvalidTurnError(field, "must have an offset of whole minutes, below 16 hours")
-    if not EARLIEST <= moment < LATEST:
+    if not SURELY_BETWEEN[0] < moment.year < SURELY_BETWEEN[1] and not EARLIEST <= moment < LATEST:
         raise InvalidTurnError(field, "must lie between 1970 and 2200")
-    if TOO_FINE.search(value):
+    if len(value) > SHORTEST_TOO_FINE and TOO_FINE.search(value):
         raise InvalidTurnError(field, "must not be finer than a microsecond")
     return moment
 
 
 def canonical_turn(turn: NewTurn) -> str:
-    """Return everything a turn says as one JSON object, always written the same way; this form is stored and hashed."""
-    return _canonical({
-        "user_id": turn.user_id,
-        "agent_id": turn.agent_id,
-        "conversation_id": turn.conversation_id,
-        "client_turn_id": turn.client_turn_id,
-        "role": turn.role,
-        "speaker": turn.speaker,
-        "content": turn.content,
-        "parts": turn.parts,
-        "occurred_at": turn.occurred_at.isoformat(),
-        "metadata": turn.metadata,
-        "kind": turn.kind,
-    })  # fmt: skip
+    """Return everything a turn says as one JSON object, always written the same way; this form is stored and hashed.
+
+    Keys in order, no spaces, no escapes but those JSON demands: `json.dumps` of the fields with sorted keys.
+    """
+    return (
+        f'{{"agent_id":{quote(turn.agent_id)},"client_turn_id":{quote(turn.client_turn_id)},'
+        f'"content":{quote(turn.content)},"conversation_id":{quote(turn.conversation_id)},"kind":"{turn.kind}",'
+        f'"metadata":{_canonical(turn.metadata) if turn.metadata else "{}"},'
+        f'"occurred_at":"{turn.occurred_at.isoformat()}","parts":{_canonical(turn.parts) if turn.parts else "null"},'
+        f'"role":"{turn.role}","speaker":{quote(turn.speaker)},"user_id":{quote(turn.user_id)}}}'
+    )
 
 
 def hash_turn(turn: NewTurn) -> bytes:

@@ -15,13 +15,13 @@ def find_receipts(
     """Return the receipts that exist of the named turns of one conversation, in the order they are asked for."""
     scope = ids.scope_id(tenant_id, name.user_id, name.agent_id)
     conversation = ids.conversation_id(scope, name.conversation_id)
-    asked = {str(ids.turn_id(conversation, turn)): turn for turn in client_turn_ids}
+    asked = {ids.turn_key(str(conversation), turn): turn for turn in client_turn_ids}
     with database.transaction(tenant_id) as connection:
         found = find_turns(connection, tenant_id, list(asked))
     return [
         Receipt(
             client_turn_id=client_turn_id,
-            turn_id=UUID(turn_key),
+            turn_id=turn_key,
             conversation_id=name.conversation_id,
             seq=found[turn_key].seq,
             position=found[turn_key].position,

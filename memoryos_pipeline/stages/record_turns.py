@@ -4,7 +4,7 @@ A conversation is opened by its first turn, and closed here too.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import NamedTuple
 from uuid import UUID
@@ -56,7 +56,6 @@ class _Draft(NamedTuple):
 
     turn: NewTurn
     place: _Place
-    turn_id: UUID
     turn_key: str
     canonical: str
     body_sha256: bytes
@@ -175,10 +174,10 @@ class _Recorder:
     def _in_order(self, receipts: dict[str, Receipt]) -> list[Receipt]:
         ordered = [receipts[draft.turn_key] for draft in self._drafts]
         if len(self._once) < len(self._drafts):
-            seen: set[UUID] = set()
+            seen: set[str] = set()
             for position, receipt in enumerate(ordered):
                 if receipt.turn_id in seen:
-                    ordered[position] = replace(receipt, duplicate=True)
+                    ordered[position] = receipt._replace(duplicate=True)
                 seen.add(receipt.turn_id)
         return ordered
 
@@ -198,9 +197,9 @@ def _drafts(tenant_id: UUID, turns: Sequence[NewTurn]) -> list[_Draft]:
 
 
 def _draft(turn: NewTurn, place: _Place) -> _Draft:
-    turn_id = ids.turn_id(place.conversation_id, turn.client_turn_id)
+    turn_key = ids.turn_key(place.conversation_text, turn.client_turn_id)
     canonical, lang = canonical_turn(turn), detect_language(turn.content)
-    return _Draft(turn, place, turn_id, str(turn_id), canonical, hash_canonical(canonical), lang)
+    return _Draft(turn, place, turn_key, canonical, hash_canonical(canonical), lang)
 
 
 def _without_repeats(drafts: Sequence[_Draft]) -> list[_Draft]:
@@ -259,7 +258,7 @@ def _row(draft: _Draft, seq: int) -> TurnRow:
 def _receipt(draft: _Draft, seq: int, position: int, *, duplicate: bool) -> Receipt:
     return Receipt(
         client_turn_id=draft.turn.client_turn_id,
-        turn_id=draft.turn_id,
+        turn_id=draft.turn_key,
         conversation_id=draft.turn.conversation_id,
         seq=seq,
         position=position,

@@ -133,7 +133,7 @@ class TestRepeat:
         _record(stack, _turn("b"))
         again = _record(stack, _turn("a"))[0]
 
-        assert again == Receipt(**{**_fields(first), "duplicate": True})
+        assert again == first._replace(duplicate=True)
         assert _rows(stack, "select count(*) from memoryos.turn") == [(2,)]
         assert _rows(stack, GAPS) == []
 
@@ -307,9 +307,6 @@ class TestTenants:
         assert (mine.seq, theirs.seq) == (1, 1)
         assert _rows(stack, "select content from memoryos.turn") == [("text of a",)]
 
-
-def _fields(receipt: Receipt) -> dict[str, Any]:
-    return {name: getattr(receipt, name) for name in Receipt.__dataclass_fields__}
 
 
 def _close(stack: Stack, name: str) -> None:

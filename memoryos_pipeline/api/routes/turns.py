@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from json.encoder import encode_basestring as quote
 from typing import Annotated
 from uuid import UUID
 
@@ -88,21 +89,23 @@ def _close(parts: Parts, tenant_id: UUID, body: bytes) -> Response:
     )
 
 
-def _receipts_response(receipts: Sequence[Receipt], *, status: int) -> Response:
-    turns = [
-        {
-            "client_turn_id": receipt.client_turn_id,
-            "turn_id": str(receipt.turn_id),
-            "conversation_id": receipt.conversation_id,
-            "seq": receipt.seq,
-            "position": receipt.position,
-            "body_sha256": receipt.body_sha256.hex(),
-            "duplicate": receipt.duplicate,
-        }
-        for receipt in receipts
-    ]
+def receipts_json(receipts: Sequence[Receipt]) -> str:
+    """Return the answer that carries receipts: `{"turns": [...], "position": N}`, position null when there are none."""
     position = max((receipt.position for receipt in receipts), default=None)
-    return _json_response({"turns": turns, "position": position}, status=status)
+    return f'{{"turns":[{",".join(map(_receipt_json, receipts))}],"position":{json.dumps(position)}}}'
+
+
+def _receipts_response(receipts: Sequence[Receipt], *, status: int) -> Response:
+    return Response(receipts_json(receipts), status_code=status, media_type="application/json")
+
+
+def _receipt_json(receipt: Receipt) -> str:
+    # Written out: building a dictionary for each of a thousand receipts costs three times as much.
+    return (
+        f'{{"client_turn_id":{quote(receipt.client_turn_id)},"turn_id":"{receipt.turn_id}",'
+        f'"conversation_id":{quote(receipt.conversation_id)},"seq":{receipt.seq},"position":{receipt.position},'
+        f'"body_sha256":"{receipt.body_sha256.hex()}","duplicate":{"true" if receipt.duplicate else "false"}}}'
+    )
 
 
 def _json_response(value: object, *, status: int) -> Response:
