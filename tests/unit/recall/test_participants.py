@@ -56,3 +56,34 @@ class TestFindParticipants:
     def test_the_same_name_twice_is_one_person(self) -> None:
         """Spellings that differ in case only are one speaker."""
         assert find_participants("What did Maya say?", [("Maya", "user"), ("maya", "user")]).actor == "maya"
+
+    @pytest.mark.parametrize(
+        ("question", "speakers", "actor"),
+        [
+            ("What does Melany paint?", FRIENDS, "melanie"),
+            ("Where did Carolien move?", FRIENDS, "caroline"),
+            ("What did Jose cook?", [("José", "user"), ("Ana", "user")], "josé"),
+            ("ミサキはどこに住んでいる？", [("みさき", "user"), ("健太", "user")], "みさき"),
+            ("健太さんの趣味は？", [("田中健太", "user"), ("佐藤美咲", "user")], "田中健太"),
+            ("민호는 뭐 해?", [("김민호", "user"), ("이서연", "user")], "김민호"),
+            ("志明在哪里工作？", [("王志明", "user"), ("李芳", "user")], "王志明"),
+        ],
+    )
+    def test_a_name_is_known_by_other_spellings(
+        self, question: str, speakers: list[tuple[str, str]], actor: str
+    ) -> None:
+        """A slip, an accent, the other kana, or the given name alone still means that speaker."""
+        assert find_participants(question, speakers).actor == actor
+
+    @pytest.mark.parametrize(
+        ("question", "speakers"),
+        [
+            ("What did Joan cook?", [("John", "user"), ("Ana", "user")]),
+            ("What did Marin say?", [("Marina", "user"), ("Marian", "user")]),
+            ("민호는 뭐 해?", [("김민호", "user"), ("박민호", "user")]),
+            ("Where is the melanin?", FRIENDS),
+        ],
+    )
+    def test_a_guess_between_two_is_none(self, question: str, speakers: list[tuple[str, str]]) -> None:
+        """Short names, names as near to two speakers, and words that are no names mean nobody."""
+        assert find_participants(question, speakers).actor is None
