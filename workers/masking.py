@@ -98,7 +98,24 @@ class MaskedRequest(Request):  # type: ignore[misc]
 
 
 class MaskedConsumer(Consumer):  # type: ignore[misc]
-    """A consumer that drops what it cannot do without printing it or telling anybody what it was."""
+    """A consumer that drops what it cannot do without printing it or telling anybody what it was.
+
+    Celery itself ends the worker over some of it, after it has put the message back for the next one to die of.
+    """
+
+    def create_task_handler(self, *options: Any, **named: Any) -> Callable[[Any], None]:
+        """Return what is called with every message; it raises when the broker is away, and not for what is in one."""
+        handle = super().create_task_handler(*options, **named)
+
+        def handle_or_drop(message: Any) -> None:
+            try:
+                handle(message)
+            except self.connection_errors:
+                raise
+            except Exception:  # noqa: BLE001 - what a stranger's message does to Celery's own code, nobody can list
+                self._drop(message, "unusable_message")
+
+        return handle_or_drop
 
     def on_unknown_message(self, _body: Any, message: Any) -> None:
         """Drop a message that is no task."""
