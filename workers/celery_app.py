@@ -41,6 +41,7 @@ def build_app(settings: Settings) -> Celery:
         task_create_missing_queues=False,
         task_routes={f"memoryos.{name}": {"queue": name} for name in QUEUES},
         imports=[f"workers.{name}" for name in QUEUES],
+        broker_transport="workers.transport:SteadyTransport",
         task_serializer="json",
         accept_content=["json"],
         result_accept_content=["json"],
