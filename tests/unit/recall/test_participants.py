@@ -79,7 +79,7 @@ class TestFindParticipants:
         ("question", "speakers"),
         [
             ("What did Joan cook?", [("John", "user"), ("Ana", "user")]),
-            ("What did Marin say?", [("Marina", "user"), ("Marian", "user")]),
+            ("What did Kristan say?", [("Kristen", "user"), ("Kristin", "user")]),
             ("민호는 뭐 해?", [("김민호", "user"), ("박민호", "user")]),
             ("Where is the melanin?", FRIENDS),
         ],
