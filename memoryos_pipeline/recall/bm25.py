@@ -1,89 +1,84 @@
 """True BM25 over what was read: document frequencies of the scope, per owner kind, fresh turns counted in. Pure."""
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from uuid import UUID
+from collections.abc import Mapping, Sequence
 
-from memoryos_pipeline.store.search import FoundPosting, TermStatistics
+import numpy as np
+
+from memoryos_pipeline.recall.columns import NO_IDS, Floats, Ids, Places, find
+from memoryos_pipeline.store.search import TermStatistics
 
 K1 = 1.2
 B = 0.3
 """Weak length normalisation: turns are short, and 0.3 measured better than the usual 0.75."""
 
-Owner = tuple[str, UUID]
-
 
 class TermIndex:
-    """Term frequencies of the owners that have a term of the question, and the statistics to weigh them with."""
+    """What is known of the terms of a question: statistics to weigh them with, and the owners that have them."""
 
-    def __init__(self, statistics: TermStatistics, terms: Sequence[str]) -> None:
-        self._terms = frozenset(terms)
-        self._owners = dict(statistics.owners)
-        self._total = dict(statistics.terms)
-        self._frequency = dict(statistics.frequency)
-        self._counts: dict[Owner, Counter[str]] = {}
-        self._lengths: dict[Owner, int] = {}
-        self._idf: dict[tuple[str, str], float] = {}
+    def __init__(self, statistics: TermStatistics, terms: Sequence[str], kinds: Sequence[str]) -> None:
+        self._terms = {term: place for place, term in enumerate(terms)}
+        self._owners = np.array([statistics.owners.get(kind, 0) for kind in kinds], dtype=np.float64)
+        self._total = np.array([statistics.terms.get(kind, 0) for kind in kinds], dtype=np.float64)
+        frequency = [[statistics.frequency.get((kind, term), 0) for term in terms] for kind in kinds]
+        self._frequency = np.array(frequency, dtype=np.float64).reshape(len(kinds), len(terms))
+        self._kinds = {kind: place for place, kind in enumerate(kinds)}
+        self.owners: Ids = NO_IDS
+        self.kinds: Places = np.empty(0, dtype=np.intp)
+        self.lengths: Floats = np.empty(0)
+        self.counts: Floats = np.empty((0, len(terms)))
 
-    def add_postings(self, postings: Iterable[FoundPosting]) -> None:
-        """Take in what the index holds; its owners are in the statistics already."""
-        for posting in postings:
-            owner = (posting.owner_kind, posting.owner_id)
-            self._counts.setdefault(owner, Counter())[posting.term] = posting.tf
-            self._lengths[owner] = posting.length
+    def place(self, term: str) -> int:
+        """Return the column of a term."""
+        return self._terms[term]
 
-    def add_length(self, owner: Owner, length: int) -> None:
-        """Take in the length of an indexed owner that may have none of the terms."""
-        self._lengths.setdefault(owner, length)
+    def add(self, owners: Ids, kinds: Places, terms: Places, tf: Floats, lengths: Floats) -> None:
+        """Take in postings (one an element) of what the index holds; its owners are in the statistics already."""
+        everyone, first, row = np.unique(np.concatenate([self.owners, owners]), return_index=True, return_inverse=True)
+        counts = np.zeros((len(everyone), len(self._terms)))
+        held = len(self.owners)
+        counts[row[:held]] = self.counts
+        counts[row[held:], terms] = tf
+        self.owners, self.counts = everyone, counts
+        self.kinds = np.concatenate([self.kinds, kinds])[first]
+        self.lengths = np.concatenate([self.lengths, lengths])[first]
 
-    def add_fresh(self, owner: Owner, terms: Sequence[str]) -> None:
-        """Take in an owner that is not indexed yet, so that it scores as it will once it is."""
-        kind = owner[0]
-        self._idf.clear()
-        counts = Counter(term for term in terms if term in self._terms)
-        self._counts[owner], self._lengths[owner] = counts, len(terms)
-        self._owners[kind] = self._owners.get(kind, 0) + 1
-        self._total[kind] = self._total.get(kind, 0) + len(terms)
-        for term in counts:
-            self._frequency[kind, term] = self._frequency.get((kind, term), 0) + 1
+    def add_fresh(self, kind: str, texts: Sequence[Sequence[str]]) -> Floats:
+        """Count in owners that are not indexed yet, so that they score as they will; return (owner, term) counts."""
+        number = self._kinds[kind]
+        counts = np.zeros((len(texts), len(self._terms)))
+        for row, terms in enumerate(texts):
+            for term, tf in Counter(term for term in terms if term in self._terms).items():
+                counts[row, self._terms[term]] = tf
+        self._owners[number] += len(texts)
+        self._total[number] += sum(map(len, texts))
+        self._frequency[number] += (counts > 0).sum(axis=0)
+        return counts
 
-    def owners(self) -> Iterable[Owner]:
-        """Return every owner that has at least one of the terms."""
-        return self._counts.keys()
+    def counts_of(self, owners: Ids) -> tuple[Floats, Floats]:
+        """Return the (owner, term) counts of any owners, and their lengths in terms, 0 where nothing was read."""
+        at = find(self.owners, owners)
+        counts, lengths = np.zeros((len(owners), len(self._terms))), np.zeros(len(owners))
+        counts[at >= 0], lengths[at >= 0] = self.counts[at[at >= 0]], self.lengths[at[at >= 0]]
+        return counts, lengths
 
-    def length(self, owner: Owner) -> int:
-        """Return the length of an owner in terms, 0 when it is unknown."""
-        return self._lengths.get(owner, 0)
+    def score(self, counts: Floats, lengths: Floats, kinds: Places, width: Floats | float = 1.0) -> Floats:
+        """Return BM25 of documents; `width` is how many owners each was put together from (a turn and neighbours)."""
+        average = width * (self._total / np.maximum(self._owners, 1))[kinds]
+        norm = K1 * (1 - B + B * lengths / np.maximum(average, 1.0))
+        found: Floats = (self.idf()[kinds] * counts * (K1 + 1) / (counts + norm[:, None])).sum(axis=1)
+        return found
 
-    def score(self, owners: Sequence[Owner]) -> float:
-        """Return BM25 of these owners of one kind read as one document (a turn alone, or with its neighbours)."""
-        found = [counts for owner in owners if (counts := self._counts.get(owner))]
-        if not found:
-            return 0.0
-        counts = found[0] if len(found) == 1 else sum(found, Counter())
-        kind = owners[0][0]
-        average = len(owners) * self._total.get(kind, 0) / max(self._owners.get(kind, 0), 1)
-        length = sum(self._lengths.get(owner, 0) for owner in owners)
-        norm = K1 * (1 - B + B * length / max(average, 1.0))
-        return sum(self.idf(kind, term) * tf * (K1 + 1) / (tf + norm) for term, tf in counts.items())
+    def idf(self) -> Floats:
+        """Return the inverse document frequency by kind and term; never negative."""
+        rest = np.maximum(self._owners[:, None] - self._frequency, 0) + 0.5
+        weighed: Floats = np.log1p(rest / (self._frequency + 0.5))
+        return weighed
 
-    def idf(self, kind: str, term: str) -> float:
-        """Return the inverse document frequency of a term among owners of a kind; never negative."""
-        known = self._idf.get((kind, term))
-        if known is None:
-            owners, frequency = self._owners.get(kind, 0), self._frequency.get((kind, term), 0)
-            known = math.log(1 + (max(owners - frequency, 0) + 0.5) / (frequency + 0.5))
-            self._idf[kind, term] = known
-        return known
-
-    def best(self, limit: int) -> list[Owner]:
-        """Return the owners with the highest score by themselves; ties by id."""
-        scored = sorted(
-            ((-self.score([owner]), owner) for owner in self._counts),
-            key=lambda pair: (pair[0], str(pair[1])),
-        )
-        return [owner for _, owner in scored[:limit]]
+    def best(self, limit: int) -> Places:
+        """Return where the owners with the highest score by themselves are; ties by id."""
+        scores = self.score(self.counts, self.lengths, self.kinds)
+        return np.lexsort((self.owners, self.kinds, -scores))[:limit]
 
 
 def split_terms(

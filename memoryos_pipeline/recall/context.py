@@ -8,7 +8,7 @@ from memoryos_pipeline.domain.packing import CAPS, CAPS_UNNAMED, Item, Packed, p
 from memoryos_pipeline.recall.parts import RecallParts
 from memoryos_pipeline.recall.results import Result, as_result
 from memoryos_pipeline.recall.search import Ask, Retrieval, search
-from memoryos_pipeline.store.search import FoundPin, FoundTrait, read_pins, read_traits
+from memoryos_pipeline.store.found import FoundPin, FoundTrait, read_hot_turns, read_pins, read_traits
 
 TOKENS_PER_LINE = 10
 """No line is shorter than this, so a budget never takes more results than budget / this."""
@@ -55,8 +55,8 @@ def build_context(
     with parts.database.snapshot(tenant_id) as connection:
         traits = read_traits(connection, retrieval.key)
         pins = read_pins(connection, retrieval.key)
+        recent = [as_result(turn) for turn in read_hot_turns(connection, retrieval.key, external_id=conversation_id)]
     results = {result.owner_id.hex: result for result in retrieval.results}
-    recent = _recent(retrieval, conversation_id)
     shown = {result.owner_id.hex: result for result in recent} | results
     items = [
         *(_item(result, section="recent") for result in recent),
@@ -73,13 +73,6 @@ def _context(retrieval: Retrieval, packed: Packed, shown: dict[str, Result]) -> 
         ContextItem(item.section, item.key[:REF_CHARACTERS], item.line, shown.get(item.key)) for item in packed.items
     )
     return Context(retrieval, packed.text, packed.tokens, lines)
-
-
-def _recent(retrieval: Retrieval, conversation_id: str | None) -> list[Result]:
-    hot = [turn for turn in retrieval.evidence.turns.values() if turn.is_hot]
-    if conversation_id is None and hot:
-        conversation_id = max(hot, key=lambda turn: (turn.occurred_at, turn.seq)).external_id
-    return [as_result(turn) for turn in hot if turn.external_id == conversation_id]
 
 
 def _item(result: Result, *, section: str) -> Item:

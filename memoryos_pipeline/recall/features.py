@@ -1,18 +1,31 @@
-"""From evidence to candidates: the recorded features of every turn, piece of knowledge and page. Pure."""
+"""From evidence to candidates: the recorded features of every turn, piece of knowledge and page. Pure.
 
-import math
+A feature is one column over all candidates: turns first, in the order of conversations, then knowledge, then pages.
+NaN stands for what is unknown.
+"""
+
 import re
-from collections.abc import Iterable
-from datetime import datetime
-from uuid import UUID
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
 
-from memoryos_pipeline.domain.forgetting import DAY_SECONDS, weight
-from memoryos_pipeline.domain.question_dates import closeness, has_time_expression
-from memoryos_pipeline.domain.ranking import Candidate, Place
+import numpy as np
+
+from memoryos_pipeline.domain.forgetting import DAY_SECONDS
+from memoryos_pipeline.domain.question_dates import FADE_DAYS, DateWindow, has_time_expression
 from memoryos_pipeline.models.lexical import normalize_text
-from memoryos_pipeline.recall.bm25 import Owner
-from memoryos_pipeline.recall.gather import Evidence
-from memoryos_pipeline.store.search import FoundKnowledge, FoundPage, FoundTurn
+from memoryos_pipeline.recall.columns import (
+    Floats,
+    Ids,
+    Places,
+    best_of,
+    find,
+    find_places,
+    floats_of,
+    ids_of,
+    take,
+)
+from memoryos_pipeline.recall.gather import KNOWLEDGE, PAGE, TURN, Evidence
 
 SENTENCE_END = re.compile(r"[.!?。！？…]+")
 QUESTION_MARKS = "?？"
@@ -20,68 +33,163 @@ SHORT_PIECE = 12
 """Characters of a greeting or an exclamation that tells nothing."""
 WINDOW_SIGNALS = ("window_before", "window_around")
 
+Columns = dict[str, Floats]
 
-def build_candidates(evidence: Evidence, *, heat_half_life_days: float) -> list[Candidate]:
+
+@dataclass(frozen=True, slots=True)
+class TurnPlaces:
+    """Where the turns among the candidates stand: conversation (a position in `ids`), seq, moment (epoch seconds)."""
+
+    ids: Ids
+    conversations: Places
+    seqs: Places
+    at: Floats
+
+    def find(self, conversations: Places, seqs: Places) -> Places:
+        """Return which turn candidate is at each place, -1 where none is."""
+        return find_places((self.conversations, self.seqs), (conversations, seqs))
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What may be recalled: kind (a number of KINDS), id and features of each.
+
+    Candidate `lenders[i]` borrows context from the turn that is said or cited at (`conversations[i]`, `seqs[i]`): a
+    turn from itself, knowledge from every turn it cites.
+    """
+
+    kinds: Places
+    owner_ids: Ids
+    features: Columns
+    turns: TurnPlaces
+    lenders: Places
+    conversations: Places
+    seqs: Places
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+
+def build_candidates(evidence: Evidence, *, heat_half_life_days: float) -> Candidates:
     """Return every candidate of the evidence with its features, unscaled."""
-    turns = {place: _turn(evidence, turn) for place, turn in evidence.turns.items()}
-    knowledge = [_knowledge(evidence, item, turns) for item in evidence.knowledge]
-    pages = [_page(evidence, page, heat_half_life_days) for page in evidence.pages]
-    return [*turns.values(), *knowledge, *pages]
+    turns = _turn_places(evidence)
+    cited = find(ids_of(evidence.knowledge), ids_of(evidence.sources))
+    where = find(turns.ids, ids_of(evidence.sources, "conversation_id"))
+    seqs = evidence.sources["seq"].astype(np.intp)
+    said = _turns(evidence, turns)
+    known = _knowledge(evidence, said, cited=cited, at=turns.find(where, seqs))
+    columns = [said, known, _pages(evidence, heat_half_life_days)]
+    sizes = (len(evidence.turns), len(evidence.knowledge), len(evidence.pages))
+    return Candidates(
+        kinds=np.repeat(np.array([TURN, KNOWLEDGE, PAGE], dtype=np.intp), sizes),
+        owner_ids=np.concatenate([ids_of(rows) for rows in (evidence.turns, evidence.knowledge, evidence.pages)]),
+        features=_stack(columns, sizes),
+        turns=turns,
+        lenders=np.concatenate([np.arange(sizes[0]), sizes[0] + cited]),
+        conversations=np.concatenate([turns.conversations, where]),
+        seqs=np.concatenate([turns.seqs, seqs]),
+    )
 
 
-def _turn(evidence: Evidence, turn: FoundTurn) -> Candidate:
-    owner: Owner = ("turn", turn.turn_id)
-    question, index = evidence.question, evidence.index
-    before, after = (_neighbour(evidence, turn, step) for step in (-1, 1))
-    features = _shared(evidence, owner, is_indexed=turn.terms is not None, at=[turn.occurred_at])
-    features |= {
-        "actor": float(question.actor == normalize_text(turn.speaker)),
-        "time_word": float(question.asks_when and has_time_expression(turn.content)),
-        "window_before": index.score([*before, owner]),
-        "window_around": index.score([*before, owner, *after]),
-        "question_only": float(is_question_only(turn.content)),
+def _turn_places(evidence: Evidence) -> TurnPlaces:
+    ids, numbers = np.unique(ids_of(evidence.turns, "conversation_id"), return_inverse=True)
+    return TurnPlaces(ids, numbers, evidence.turns["seq"].astype(np.intp), floats_of(evidence.turns, "at"))
+
+
+def _turns(evidence: Evidence, turns: TurnPlaces) -> Columns:
+    rows, index = evidence.turns, evidence.index
+    counts, lengths = index.counts_of(ids_of(rows))
+    lengths = np.maximum(floats_of(rows, "terms"), 0.0)
+    counts[evidence.fresh], lengths[evidence.fresh] = evidence.fresh_counts, evidence.fresh_lengths
+    kinds = np.full(len(rows), TURN)
+    before = turns.find(turns.conversations, turns.seqs - 1)
+    after = turns.find(turns.conversations, turns.seqs + 1)
+    columns = {
+        "bm25": index.score(counts, lengths, kinds),
+        "date": closeness(evidence.question.windows, turns.at),
+        "length": np.log1p(lengths),
+        "dense": evidence.dense.cosine(ids_of(rows), is_indexed=rows["terms"] >= 0),
+        "actor": rows["said"].astype(np.float64),
+        "time_word": _time_words(evidence, evidence.texts, count=len(rows)),
+        "question_only": _told(evidence.texts, is_question_only),
     }
-    return Candidate("turn", turn.turn_id, features, Place(turn.conversation_id, turn.seq, turn.occurred_at))
+    for name, neighbours in zip(WINDOW_SIGNALS, ([before], [before, after]), strict=True):
+        window, words, width = counts.copy(), lengths.copy(), np.ones(len(rows))
+        for near in neighbours:
+            there = near >= 0
+            window[there] += counts[near[there]]
+            words[there] += lengths[near[there]]
+            width += there
+        columns[name] = index.score(window, words, kinds, width)
+    return columns
 
 
-def _knowledge(evidence: Evidence, item: FoundKnowledge, turns: dict[tuple[UUID, int], Candidate]) -> Candidate:
+def _time_words(evidence: Evidence, texts: Sequence[str | None], *, count: int) -> Floats:
+    if not evidence.question.asks_when:
+        return np.zeros(count)
+    return _told(texts, has_time_expression)
+
+
+def _told(texts: Sequence[str | None], tell: Callable[[str], bool]) -> Floats:
+    """Return what is told of each text as 0 or 1; 0 where no text was read."""
+    return np.array([text is not None and tell(text) for text in texts], dtype=np.float64)
+
+
+def _knowledge(evidence: Evidence, said: Columns, *, cited: Places, at: Places) -> Columns:
     """Knowledge stands in the context of the turns it cites, so it borrows their windows."""
-    question = evidence.question
-    cited = [turns[place].features for place in item.sources if place in turns]
-    moments = [item.event_at or item.turn_at]
-    features = _shared(evidence, ("knowledge", item.knowledge_id), is_indexed=True, at=moments)
-    features |= {name: max((each[name] for each in cited), default=0.0) for name in WINDOW_SIGNALS}
-    features |= {
-        "actor": float(question.actor == normalize_text(item.actor)),
-        "time_word": float(question.asks_when and (item.event_at is not None or has_time_expression(item.content))),
-        "vitality": weight(evidence.frame.now, item.last_reinforced_at, strength_days=item.strength_days, w0=item.w0),
+    rows, question = evidence.knowledge, evidence.question
+    columns = _shared(evidence, ids_of(rows), KNOWLEDGE)
+    for name in WINDOW_SIGNALS:
+        columns[name] = np.nan_to_num(best_of(take(said[name], at), cited, count=len(rows)))
+    idle_days = np.maximum(0.0, evidence.frame.now.timestamp() - floats_of(rows, "reinforced_at")) / DAY_SECONDS
+    weights = floats_of(rows, "w0") * np.exp(-idle_days / floats_of(rows, "strength_days"))
+    has_event = rows["has_event"] * float(question.asks_when)
+    return columns | {
+        "date": closeness(question.windows, floats_of(rows, "at")),
+        "actor": np.array([question.actor == normalize_text(name) for name in evidence.actors], dtype=np.float64),
+        "time_word": np.maximum(has_event, _time_words(evidence, evidence.knowledge_texts, count=len(rows))),
+        "vitality": np.clip(weights, 0.0, 1.0),
     }
-    return Candidate("knowledge", item.knowledge_id, features, sources=item.sources)
 
 
-def _page(evidence: Evidence, page: FoundPage, heat_half_life_days: float) -> Candidate:
-    features = _shared(evidence, ("page", page.page_id), is_indexed=True, at=[page.first_turn_at, page.last_turn_at])
-    idle_days = max(0.0, (evidence.frame.now - page.heat_at).total_seconds() / DAY_SECONDS)
-    features["vitality"] = page.heat * 0.5 ** (idle_days / heat_half_life_days)
-    sources = tuple((page.conversation_id, seq) for seq in range(page.first_seq, page.last_seq + 1))
-    return Candidate("page", page.page_id, features, sources=sources)
+def _pages(evidence: Evidence, heat_half_life_days: float) -> Columns:
+    rows, windows = evidence.pages, evidence.question.windows
+    first, last = (closeness(windows, floats_of(rows, name)) for name in ("first_at", "last_at"))
+    idle_days = np.maximum(0.0, evidence.frame.now.timestamp() - floats_of(rows, "heat_at")) / DAY_SECONDS
+    return _shared(evidence, ids_of(rows), PAGE) | {
+        "date": np.maximum(first, last),
+        "vitality": floats_of(rows, "heat") * 0.5 ** (idle_days / heat_half_life_days),
+    }  # fmt: skip
 
 
-def _shared(evidence: Evidence, owner: Owner, *, is_indexed: bool, at: Iterable[datetime]) -> dict[str, float]:
-    features = {
-        "bm25": evidence.index.score([owner]),
-        "date": max(closeness(evidence.question.windows, moment) for moment in at),
-        "length": math.log1p(evidence.index.length(owner)),
+def _shared(evidence: Evidence, owners: Ids, kind: int) -> Columns:
+    counts, lengths = evidence.index.counts_of(owners)
+    return {
+        "bm25": evidence.index.score(counts, lengths, np.full(len(owners), kind)),
+        "length": np.log1p(lengths),
+        "dense": evidence.dense.cosine(owners),
     }
-    cosine = evidence.cosine(owner, is_indexed=is_indexed)
-    if cosine is not None:
-        features["dense"] = cosine
-    return features
 
 
-def _neighbour(evidence: Evidence, turn: FoundTurn, step: int) -> list[Owner]:
-    found = evidence.turns.get((turn.conversation_id, turn.seq + step))
-    return [("turn", found.turn_id)] if found else []
+def closeness(windows: Sequence[DateWindow], at: Floats) -> Floats:
+    """Return `question_dates.closeness` of many moments (epoch seconds) at once."""
+    return reduce(np.maximum, (_closeness(window, at) for window in windows), np.zeros(len(at)))
+
+
+def _closeness(window: DateWindow, at: Floats) -> Floats:
+    start, end = window.start.timestamp(), window.end.timestamp()
+    gap = np.where(at < start, start - at, np.where(at < end, 0.0, at - end))
+    faded: Floats = window.weight * np.exp(-(gap / DAY_SECONDS) / FADE_DAYS[window.unit])
+    return faded
+
+
+def _stack(parts: Sequence[Columns], sizes: Sequence[int]) -> Columns:
+    names = dict.fromkeys(name for part in parts for name in part)
+    unknown = [np.full(size, np.nan) for size in sizes]
+    return {
+        name: np.concatenate([part.get(name, absent) for part, absent in zip(parts, unknown, strict=True)])
+        for name in names
+    }
 
 
 def is_question_only(text: str) -> bool:

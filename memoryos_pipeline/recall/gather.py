@@ -3,28 +3,48 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from uuid import UUID
 
+import numpy as np
 from sqlalchemy import Connection
 
-from memoryos_pipeline.models.lexical import lexical_terms
+from memoryos_pipeline.models.lexical import lexical_terms, normalize_text
 from memoryos_pipeline.models.protocols import Vector
-from memoryos_pipeline.recall.bm25 import Owner, TermIndex, split_terms
+from memoryos_pipeline.recall.bm25 import TermIndex, split_terms
+from memoryos_pipeline.recall.columns import (
+    NO_IDS,
+    Flags,
+    Floats,
+    Ids,
+    Places,
+    Records,
+    find,
+    id_array,
+    ids_of,
+    take,
+    unpack,
+)
 from memoryos_pipeline.recall.question import Question
 from memoryos_pipeline.store.search import (
-    FoundKnowledge,
-    FoundPage,
-    FoundTurn,
+    KNOWLEDGE_LAYOUT,
+    PAGE_LAYOUT,
+    POSTING_LAYOUT,
+    SOURCE_LAYOUT,
+    TURN_LAYOUT,
     Frame,
+    PackedOthers,
+    PackedTurns,
     ScopeKey,
-    read_knowledge,
-    read_pages,
+    Wanted,
+    read_others,
     read_postings,
     read_statistics,
     read_turns,
 )
-from memoryos_pipeline.store.vectors import nearest
+from memoryos_pipeline.store.vectors import NEAR_LAYOUT, read_nearest
 
+KINDS = ("turn", "knowledge", "page")
+"""The kinds by their numbers in every column."""
+TURN, KNOWLEDGE, PAGE = range(3)
 DENSE_LIMIT = 400
 LEXICAL_LIMIT = 400
 """Candidates an arm brings at most; a scope with fewer turns is searched whole."""
@@ -35,22 +55,47 @@ POSTING_BUDGET = 4_000
 
 
 @dataclass(frozen=True, slots=True)
+class Dense:
+    """What the dense arm found; empty without a vector."""
+
+    owners: Ids
+    kinds: Places
+    cosines: Floats
+
+    def cosine(self, owners: Ids, *, is_indexed: bool | Flags = True) -> Floats:
+        """Return cosines; for an indexed owner beyond the arm's limit the lowest found; NaN without a vector."""
+        found = take(self.cosines, find(self.owners, owners))
+        lowest = self.cosines.min() if len(self.cosines) else np.nan
+        return np.where(np.isnan(found) & is_indexed, lowest, found)
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
-    """Everything recorded about the candidates of one question. `cosines` holds the dense arm's finds."""
+    """Everything recorded about the candidates of one question.
+
+    `turns` are records of TURN_LAYOUT in the order of conversations and turns; `fresh` are the positions of those
+    that are not indexed, `fresh_counts` and `fresh_lengths` their words. The others are records of their layouts.
+    """
 
     question: Question
     frame: Frame
     index: TermIndex
-    cosines: dict[Owner, float]
-    turns: dict[tuple[UUID, int], FoundTurn]
-    knowledge: tuple[FoundKnowledge, ...]
-    pages: tuple[FoundPage, ...]
+    dense: Dense
+    turns: Records
+    texts: Sequence[str | None]
+    fresh: Places
+    fresh_counts: Floats
+    fresh_lengths: Floats
+    knowledge: Records
+    actors: Sequence[str]
+    knowledge_texts: Sequence[str | None]
+    sources: Records
+    pages: Records
 
-    lowest_cosine: float | None
-
-    def cosine(self, owner: Owner, *, is_indexed: bool) -> float | None:
-        """Return the cosine; for an indexed owner beyond the arm's limit the lowest found; None without a vector."""
-        return self.cosines.get(owner, self.lowest_cosine if is_indexed else None)
+    @property
+    def has_indexed_turns(self) -> bool:
+        """Whether any candidate is in the index."""
+        return len(self.fresh) < len(self.turns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,67 +109,104 @@ class Arms:
 
 def gather(connection: Connection, key: ScopeKey, question: Question, *, frame: Frame, arms: Arms) -> Evidence:
     """Run every arm and read the union."""
-    kinds = arms.kinds
-    cosines = _dense(connection, key, frame=frame, arms=arms)
-    index, common = _lexical(connection, key, question.terms, kinds=kinds)
-    owners = list(dict.fromkeys([*cosines, *index.best(LEXICAL_LIMIT)]))
-    turns = read_turns(connection, key, _ids(owners, "turn"), spans=_spans(question, cosines))
+    dense = _dense(connection, key, frame=frame, arms=arms)
+    index, common = _lexical(connection, key, question.terms, kinds=arms.kinds)
+    best = index.best(LEXICAL_LIMIT)
+    owners = np.concatenate([dense.owners, index.owners[best]])
+    kinds = np.concatenate([dense.kinds, index.kinds[best]])
+    packed = read_turns(connection, key, _wanted(question, frame, owners[kinds == TURN], dense=dense))
+    turns = unpack(packed.records, TURN_LAYOUT)
     if common:
-        wanted = [owner_id for _, owner_id in owners] + [turn.turn_id for turn in turns]
-        index.add_postings(read_postings(connection, key, kinds=kinds, terms=common, owner_ids=wanted))
-    _take_in_turns(index, turns)
-    knowledge_ids, page_ids = _ids(owners, "knowledge"), _ids(owners, "page")
+        _add_postings(connection, key, index, common, kinds=arms.kinds, of=np.concatenate([owners, ids_of(turns)]))
+    others = _others(connection, key, owners, kinds, question=question, arms=arms)
+    return _evidence(question, frame, index, dense, turns=(turns, packed), others=others)
+
+
+def _wanted(question: Question, frame: Frame, turn_ids: Ids, *, dense: Dense) -> Wanted:
+    actor_names = [name for name, _ in frame.speakers if normalize_text(name) == question.actor]
+    spans = _spans(question, is_dense=len(dense.owners) > 0)
+    return Wanted(id_array(turn_ids), spans, actor_names, with_texts=question.asks_when)
+
+
+def _spans(question: Question, *, is_dense: bool) -> list[tuple[datetime, datetime]]:
+    """Return the time spans whose turns are candidates; without a dense arm the newest turns are, too."""
+    spans = [(window.start, window.end) for window in question.windows[:MAX_SPANS]]
+    return spans if is_dense else [*spans, ALL_TIME]
+
+
+def _others(
+    connection: Connection, key: ScopeKey, owners: Ids, kinds: Places, *, question: Question, arms: Arms
+) -> PackedOthers:
+    if (kinds == TURN).all():
+        return PackedOthers()
+    return read_others(
+        connection, key, knowledge_ids=id_array(owners[kinds == KNOWLEDGE]), page_ids=id_array(owners[kinds == PAGE]),
+        include_history=arms.include_history, with_texts=question.asks_when,
+    )  # fmt: skip
+
+
+def _evidence(
+    question: Question, frame: Frame, index: TermIndex, dense: Dense, *, turns: tuple[Records, PackedTurns],
+    others: PackedOthers,
+) -> Evidence:  # fmt: skip
+    records, packed = turns
+    fresh = np.flatnonzero(records["terms"] < 0)
+    words = [lexical_terms(packed.texts[int(place)] or "", "und") for place in fresh]
     return Evidence(
         question=question,
         frame=frame,
         index=index,
-        cosines=cosines,
-        lowest_cosine=min(cosines.values(), default=None),
-        turns={(turn.conversation_id, turn.seq): turn for turn in turns},
-        knowledge=tuple(
-            read_knowledge(connection, key, knowledge_ids, include_history=arms.include_history)
-            if knowledge_ids
-            else ()
-        ),
-        pages=tuple(read_pages(connection, key, page_ids) if page_ids else ()),
+        dense=dense,
+        turns=records,
+        texts=packed.texts,
+        fresh=fresh,
+        fresh_counts=index.add_fresh("turn", words),
+        fresh_lengths=np.array(list(map(len, words)), dtype=np.float64),
+        knowledge=unpack(others.knowledge, KNOWLEDGE_LAYOUT),
+        actors=others.actors,
+        knowledge_texts=others.texts,
+        sources=unpack(others.sources, SOURCE_LAYOUT),
+        pages=unpack(others.pages, PAGE_LAYOUT),
     )
 
 
-def _spans(question: Question, cosines: dict[Owner, float]) -> list[tuple[datetime, datetime]]:
-    """Return the time spans whose turns are candidates; without a dense arm the newest turns are, too."""
-    spans = [(window.start, window.end) for window in question.windows[:MAX_SPANS]]
-    return spans if cosines else [*spans, ALL_TIME]
-
-
-def _knowledge(connection: Connection, key: ScopeKey, ids: Sequence[UUID], arms: Arms) -> list[FoundKnowledge]:
-    return read_knowledge(connection, key, ids, include_history=arms.include_history)
-
-
-def _dense(connection: Connection, key: ScopeKey, *, frame: Frame, arms: Arms) -> dict[Owner, float]:
+def _dense(connection: Connection, key: ScopeKey, *, frame: Frame, arms: Arms) -> Dense:
     if arms.vector is None or frame.space_id is None:
-        return {}
-    found = nearest(connection, key.tenant_id, key.scope_id, frame.space_id, arms.kinds, arms.vector, DENSE_LIMIT)
-    return {(kind, owner_id): cosine for kind, owner_id, cosine in found}
+        return Dense(NO_IDS, np.empty(0, dtype=np.intp), np.empty(0))
+    packed = read_nearest(
+        connection, key.bind(), frame.space_id, owner_kinds=arms.kinds, vector=arms.vector.tolist(), limit=DENSE_LIMIT
+    )
+    found = unpack(packed, NEAR_LAYOUT)
+    return Dense(ids_of(found), _numbers(arms.kinds)[found["kind"] - 1], found["cosine"].astype(np.float64))
 
 
 def _lexical(
     connection: Connection, key: ScopeKey, terms: Sequence[str], *, kinds: Sequence[str]
 ) -> tuple[TermIndex, list[str]]:
     statistics = read_statistics(connection, key, kinds=kinds, terms=terms)
-    index = TermIndex(statistics, terms)
+    index = TermIndex(statistics, terms, KINDS)
     driving, common = split_terms(statistics, terms, kinds=kinds, budget=POSTING_BUDGET)
     if driving:
-        index.add_postings(read_postings(connection, key, kinds=kinds, terms=driving))
+        _add_postings(connection, key, index, driving, kinds=kinds)
     return index, common
 
 
-def _take_in_turns(index: TermIndex, turns: Sequence[FoundTurn]) -> None:
-    for turn in turns:
-        if turn.terms is None:
-            index.add_fresh(("turn", turn.turn_id), lexical_terms(turn.content, turn.lang))
-        else:
-            index.add_length(("turn", turn.turn_id), turn.terms)
+def _add_postings(
+    connection: Connection, key: ScopeKey, index: TermIndex, terms: Sequence[str], *, kinds: Sequence[str],
+    of: Ids | None = None,
+) -> None:  # fmt: skip
+    owner_ids = None if of is None else id_array(np.unique(of))
+    packed = read_postings(connection, key, kinds=kinds, terms=terms, owner_ids=owner_ids)
+    found = unpack(packed, POSTING_LAYOUT)
+    places = np.array([index.place(term) for term in terms], dtype=np.intp)
+    index.add(
+        ids_of(found),
+        _numbers(kinds)[found["kind"] - 1],
+        places[found["term"] - 1],
+        found["tf"].astype(np.float64),
+        found["length"].astype(np.float64),
+    )
 
 
-def _ids(owners: Sequence[Owner], kind: str) -> list[UUID]:
-    return [owner_id for owner_kind, owner_id in owners if owner_kind == kind]
+def _numbers(kinds: Sequence[str]) -> Places:
+    return np.array([KINDS.index(kind) for kind in kinds], dtype=np.intp)

@@ -5,18 +5,20 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
+import numpy as np
+
 from memoryos_pipeline.domain.errors import ModelError
 from memoryos_pipeline.domain.ids import mint_id, scope_id
-from memoryos_pipeline.domain.ranking import DEFAULT, Profile, rank
+from memoryos_pipeline.domain.ranking import DEFAULT, Profile
 from memoryos_pipeline.models.protocols import Vector
 from memoryos_pipeline.recall.features import build_candidates
-from memoryos_pipeline.recall.gather import Arms, Evidence, gather
+from memoryos_pipeline.recall.gather import KINDS, Arms, Evidence, gather
 from memoryos_pipeline.recall.parts import RecallParts
 from memoryos_pipeline.recall.question import Question, read_question
-from memoryos_pipeline.recall.results import Result, describe
+from memoryos_pipeline.recall.results import Ranked, Result, describe
+from memoryos_pipeline.recall.scoring import rank
 from memoryos_pipeline.store.search import Frame, ScopeKey, read_frame
 
-KINDS = ("turn", "knowledge", "page")
 DEGRADED_EMBEDDER = "embedder_failed: ranked by words, speakers, dates and context only"
 DEGRADED_NO_VECTORS = "no_vectors: nothing in this memory has a vector of the running embedder yet"
 
@@ -60,12 +62,19 @@ def search(parts: RecallParts, tenant_id: UUID, ask: Ask, *, profile: Profile = 
     with parts.database.snapshot(tenant_id) as connection:
         arms = Arms(_searched(ask.kinds), reading.vector, include_history=ask.include_history)
         evidence = gather(connection, key, reading.question, frame=reading.frame, arms=arms)
-    ranked = rank(build_candidates(evidence, heat_half_life_days=parts.policy.heat_half_life_days), profile)
-    wanted = [each for each in ranked if each.candidate.kind in ask.kinds]
-    results = describe(parts.database, key, evidence, wanted, limit=ask.limit)
-    if reading.vector is not None and not evidence.cosines and _has_indexed_turns(evidence):
+        ranked = _rank(evidence, ask.kinds, profile, heat_half_life_days=parts.policy.heat_half_life_days)
+        results = describe(connection, key, ranked, limit=ask.limit)
+    if reading.vector is not None and not len(evidence.dense.owners) and evidence.has_indexed_turns:
         reading.degraded.append(DEGRADED_NO_VECTORS)
     return Retrieval(mint_id(), key, results, evidence, tuple(reading.degraded))
+
+
+def _rank(evidence: Evidence, kinds: Sequence[str], profile: Profile, *, heat_half_life_days: float) -> Ranked:
+    candidates = build_candidates(evidence, heat_half_life_days=heat_half_life_days)
+    ranking = rank(candidates, profile)
+    shown = [KINDS.index(kind) for kind in kinds]
+    order = ranking.order[np.isin(candidates.kinds[ranking.order], shown)]
+    return Ranked(evidence, candidates, ranking, order)
 
 
 def _read(parts: RecallParts, key: ScopeKey, ask: Ask) -> _Reading:
@@ -86,7 +95,3 @@ def _read(parts: RecallParts, key: ScopeKey, ask: Ask) -> _Reading:
 def _searched(kinds: Sequence[str]) -> tuple[str, ...]:
     # Turns are always gathered: knowledge borrows their context. They are left out of the results when not asked for.
     return tuple(dict.fromkeys(("turn", *kinds)))
-
-
-def _has_indexed_turns(evidence: Evidence) -> bool:
-    return any(turn.terms is not None for turn in evidence.turns.values())

@@ -1,15 +1,16 @@
-"""What recall reads: who speaks in a scope, term statistics, postings, turns with their neighbours, knowledge, pages.
+"""What recall searches: who speaks in a scope, term statistics, postings, and candidates as packed columns.
 
-Every statement names the tenant and the scope, and is served by btree indexes through leakproof operators.
+Every statement names the tenant and the scope, and is served by btree indexes through leakproof operators. Candidates
+come by the thousand, so they come as records of fixed length in one value (the layouts below), not as rows.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, text
+from sqlalchemy import Connection, text
 
 from memoryos_pipeline.store.recallable import IS_MARKED
 from memoryos_pipeline.store.vectors import SpaceOwner
@@ -46,18 +47,27 @@ STATISTICS = text("""
       from (select kind, term from unnest(cast(:kinds as text[])) kind, unnest(cast(:terms as text[])) term) asked
 """)
 
+POSTING_LAYOUT = (("owner_id", "S16"), ("term", ">i4"), ("kind", ">i4"), ("tf", ">i4"), ("length", ">i4"))
+"""`term` and `kind` are places in the lists that were asked for, from 1."""
 _POSTINGS = """
-    select p.term, p.owner_kind, p.owner_id, p.tf, l.terms
-      from memoryos.posting p
+    select string_agg(uuid_send(p.owner_id) || int4send(cast(asked.place as integer))
+                      || int4send(array_position(cast(:kinds as text[]), p.owner_kind))
+                      || int4send(p.tf) || int4send(l.terms), '')
+      from unnest(cast(:terms as text[])) with ordinality asked(term, place)
+      join memoryos.posting p on p.tenant_id = :tenant_id and p.scope_id = :scope_id and p.term = asked.term
+                             and p.owner_kind = any(cast(:kinds as text[]))
       join memoryos.posting_length l on l.tenant_id = :tenant_id and l.scope_id = :scope_id
                                     and l.owner_kind = p.owner_kind and l.owner_id = p.owner_id
-     where p.tenant_id = :tenant_id and p.scope_id = :scope_id
-       and p.term = any(cast(:terms as text[])) and p.owner_kind = any(cast(:kinds as text[]))
 """
 POSTINGS = text(_POSTINGS)
-POSTINGS_OF = text(f"{_POSTINGS} and p.owner_id = any(cast(:owner_ids as uuid[]))")
+POSTINGS_OF = text(f"{_POSTINGS} where p.owner_id = any(cast(:owner_ids as uuid[]))")
 
-_TURNS = """
+TURN_LAYOUT = (
+    ("owner_id", "S16"), ("conversation_id", "S16"), ("seq", ">i8"), ("at", ">f8"), ("terms", ">i4"), ("said", ">i4"),
+)  # fmt: skip
+"""In order of conversation and seq. `terms` is -1 while a turn is not indexed, `said` 1 when who is named said it."""
+TURNS = text(
+    """
     with found as (
         select conversation_id, seq from memoryos.turn
          where tenant_id = :tenant_id and turn_id = any(cast(:turn_ids as uuid[])) and scope_id = :scope_id),
@@ -82,21 +92,39 @@ _TURNS = """
         union
         select conversation_id, seq from tail
         union
-        select conversation_id, seq from dated)
-    select t.turn_id, t.conversation_id, c.external_id, t.seq, t.client_turn_id, t.role, t.speaker, t.content, t.lang,
-           t.occurred_at, t.utc_offset_minutes, t.seq > c.sealed_through as is_hot, l.terms
-      from wanted w
-      join memoryos.turn t
-        on t.tenant_id = :tenant_id and t.conversation_id = w.conversation_id and t.seq = w.seq
-      join memoryos.conversation c on c.tenant_id = :tenant_id and c.conversation_id = w.conversation_id
-      left join memoryos.posting_length l
-        on l.tenant_id = :tenant_id and l.scope_id = :scope_id and l.owner_kind = 'turn' and l.owner_id = t.turn_id
-     where t.kind = 'normal'
-       and (l.terms is not null or (t.seq > c.indexed_through and not IS_MARKED))
-"""
-TURNS = text(_TURNS.replace("IS_MARKED", IS_MARKED))
+        select conversation_id, seq from dated),
+    chosen as (
+        select t.turn_id, t.conversation_id, t.seq, t.speaker, t.content, t.occurred_at, l.terms
+          from wanted w
+          join memoryos.turn t
+            on t.tenant_id = :tenant_id and t.conversation_id = w.conversation_id and t.seq = w.seq
+          join memoryos.conversation c on c.tenant_id = :tenant_id and c.conversation_id = w.conversation_id
+          left join memoryos.posting_length l
+            on l.tenant_id = :tenant_id and l.scope_id = :scope_id and l.owner_kind = 'turn' and l.owner_id = t.turn_id
+         where t.kind = 'normal'
+           and (l.terms is not null or (t.seq > c.indexed_through and not IS_MARKED))
+         order by t.conversation_id, t.seq)
+    select string_agg(uuid_send(turn_id) || uuid_send(conversation_id) || int8send(seq)
+                      || float8send(cast(extract(epoch from occurred_at) as double precision))
+                      || int4send(coalesce(terms, -1))
+                      || int4send(cast(speaker = any(cast(:actor_names as text[])) as integer)), '') as records,
+           array_agg(case when terms is null or :with_texts or position('?' in content) > 0
+                            or position('？' in content) > 0 then content end) as texts
+      from chosen
+""".replace("IS_MARKED", IS_MARKED)
+)
 
-KNOWLEDGE = text("""
+KNOWLEDGE_LAYOUT = (
+    ("owner_id", "S16"), ("w0", ">f8"), ("strength_days", ">f8"), ("reinforced_at", ">f8"), ("at", ">f8"),
+    ("has_event", ">i4"),
+)  # fmt: skip
+PAGE_LAYOUT = (
+    ("owner_id", "S16"), ("conversation_id", "S16"), ("first_seq", ">i8"), ("last_seq", ">i8"), ("first_at", ">f8"),
+    ("last_at", ">f8"), ("heat", ">f8"), ("heat_at", ">f8"),
+)  # fmt: skip
+SOURCE_LAYOUT = (("owner_id", "S16"), ("conversation_id", "S16"), ("seq", ">i8"))
+"""Which turns knowledge cites."""
+OTHERS = text("""
     with found as (
         select knowledge_id, lineage_id from memoryos.knowledge
          where tenant_id = :tenant_id and knowledge_id = any(cast(:knowledge_ids as uuid[]))),
@@ -105,55 +133,35 @@ KNOWLEDGE = text("""
         union
         select k.knowledge_id from found
           join memoryos.knowledge k on k.tenant_id = :tenant_id and k.lineage_id = found.lineage_id
-         where :include_history)
-    select k.knowledge_id, k.lineage_id, k.version, k.kind, k.content, k.lang, k.actor, k.w0, k.strength_days,
-           k.last_reinforced_at, k.event_at, k.event_precision, k.turn_at, k.status, k.valid_from, k.valid_to,
-           k.pinned_at,
-           (select coalesce(jsonb_agg(jsonb_build_array(s.conversation_id, s.seq)
-                                      order by s.conversation_id, s.seq), '[]')
-              from memoryos.knowledge_source s
-             where s.tenant_id = :tenant_id and s.knowledge_id = k.knowledge_id) as sources
-      from wanted w
-      join memoryos.knowledge k on k.tenant_id = :tenant_id and k.knowledge_id = w.knowledge_id
-     where k.scope_id = :scope_id
-       and (k.status = 'active' or (:include_history and k.status in ('superseded', 'closed')))
-""")
-
-PAGES = text("""
-    select p.page_id, p.conversation_id, p.first_seq, p.last_seq, p.first_turn_at, p.last_turn_at, p.lang, p.summary,
-           p.heat, p.heat_at
-      from memoryos.page p
-     where p.tenant_id = :tenant_id and p.scope_id = :scope_id and p.page_id = any(cast(:page_ids as uuid[]))
-       and p.tier = 'warm' and p.summary is not null
-""")
-
-SOURCE_TURNS = text("""
-    select t.conversation_id, t.seq, t.turn_id, t.client_turn_id, c.external_id, t.utc_offset_minutes
-      from unnest(cast(:conversation_ids as uuid[]), cast(:seqs as bigint[])) as wanted(conversation_id, seq)
-      join memoryos.turn t
-        on t.tenant_id = :tenant_id and t.conversation_id = wanted.conversation_id and t.seq = wanted.seq
-      join memoryos.conversation c on c.tenant_id = :tenant_id and c.conversation_id = t.conversation_id
-     where t.scope_id = :scope_id
-""")
-
-# A trait stands as long as something it was concluded from is live truth.
-TRAITS = text("""
-    select actor, dimension, level, confidence, updated_at from memoryos.trait t
-     where tenant_id = :tenant_id and scope_id = :scope_id
-       and exists (select from memoryos.knowledge k
-                    where k.tenant_id = :tenant_id and k.knowledge_id = any(t.knowledge_ids) and k.status = 'active')
-     order by confidence desc, actor, dimension limit :limit
-""")
-
-PINNED = text("""
-    select 'page' as kind, page_id as owner_id, summary as content, first_turn_at as at, heat as weight
-      from memoryos.page
-     where tenant_id = :tenant_id and scope_id = :scope_id and pinned_at is not null and tier = 'warm'
-       and summary is not null
-    union all
-    select 'knowledge', knowledge_id, content, turn_at, importance from memoryos.knowledge
-     where tenant_id = :tenant_id and scope_id = :scope_id and pinned_at is not null and status = 'active'
-     order by weight desc, owner_id limit :limit
+         where :include_history),
+    known as (
+        select k.knowledge_id, k.w0, k.strength_days, k.last_reinforced_at, k.event_at, k.turn_at, k.actor, k.content
+          from wanted w
+          join memoryos.knowledge k on k.tenant_id = :tenant_id and k.knowledge_id = w.knowledge_id
+         where k.scope_id = :scope_id
+           and (k.status = 'active' or (:include_history and k.status in ('superseded', 'closed')))
+         order by k.knowledge_id)
+    select knowledge.records as knowledge, knowledge.actors, knowledge.texts, sources.records as sources,
+           pages.records as pages
+      from (select string_agg(uuid_send(knowledge_id) || float8send(w0) || float8send(strength_days)
+                              || float8send(cast(extract(epoch from last_reinforced_at) as double precision))
+                              || float8send(cast(extract(epoch from coalesce(event_at, turn_at)) as double precision))
+                              || int4send(cast(event_at is not null as integer)), '') as records,
+                   array_agg(actor) as actors, array_agg(case when :with_texts then content end) as texts
+              from known) knowledge,
+           (select string_agg(uuid_send(s.knowledge_id) || uuid_send(s.conversation_id) || int8send(s.seq), ''
+                              order by s.knowledge_id, s.conversation_id, s.seq) as records
+              from known join memoryos.knowledge_source s
+                on s.tenant_id = :tenant_id and s.knowledge_id = known.knowledge_id) sources,
+           (select string_agg(uuid_send(p.page_id) || uuid_send(p.conversation_id) || int8send(p.first_seq)
+                              || int8send(p.last_seq)
+                              || float8send(cast(extract(epoch from p.first_turn_at) as double precision))
+                              || float8send(cast(extract(epoch from p.last_turn_at) as double precision))
+                              || float8send(p.heat)
+                              || float8send(cast(extract(epoch from p.heat_at) as double precision)), '') as records
+              from memoryos.page p
+             where p.tenant_id = :tenant_id and p.scope_id = :scope_id
+               and p.page_id = any(cast(:page_ids as uuid[])) and p.tier = 'warm' and p.summary is not null) pages
 """)
 
 SPEAKER_LIMIT = 64
@@ -196,106 +204,36 @@ class TermStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundPosting:
-    """One term of one owner, with the owner's length in terms."""
+class Wanted:
+    """Which turns are read as candidates: these and their neighbours, the newest of each span, the unindexed tail.
 
-    term: str
-    owner_kind: str
-    owner_id: UUID
-    tf: int
-    length: int
+    `actor_names` are the speakers a question names; `with_texts` asks for the text of every turn, not only of those
+    that are not indexed or ask something.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class FoundTurn:
-    """A turn that may be recalled; `terms` is None while it is not indexed. `occurred_at` has its own offset."""
-
-    turn_id: UUID
-    conversation_id: UUID
-    external_id: str
-    seq: int
-    client_turn_id: str
-    role: str
-    speaker: str
-    content: str
-    lang: str
-    occurred_at: datetime
-    is_hot: bool
-    terms: int | None
+    turn_ids: str
+    spans: Sequence[tuple[datetime, datetime]] = ()
+    actor_names: Sequence[str] = ()
+    with_texts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class FoundKnowledge:
-    """Knowledge that may be recalled; `sources` are (conversation id, seq)."""
+class PackedTurns:
+    """Records of TURN_LAYOUT, and beside each its text where one was asked for."""
 
-    knowledge_id: UUID
-    lineage_id: UUID
-    version: int
-    kind: str
-    content: str
-    lang: str
-    actor: str
-    w0: float
-    strength_days: float
-    last_reinforced_at: datetime
-    event_at: datetime | None
-    event_precision: str | None
-    turn_at: datetime
-    status: str
-    valid_from: datetime
-    valid_to: datetime | None
-    pinned_at: datetime | None
-    sources: tuple[tuple[UUID, int], ...]
+    records: bytes
+    texts: Sequence[str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class FoundPage:
-    """A warm page with its summary."""
+class PackedOthers:
+    """Records of KNOWLEDGE_LAYOUT (with actor and text beside each), SOURCE_LAYOUT and PAGE_LAYOUT."""
 
-    page_id: UUID
-    conversation_id: UUID
-    first_seq: int
-    last_seq: int
-    first_turn_at: datetime
-    last_turn_at: datetime
-    lang: str
-    summary: str
-    heat: float
-    heat_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class SourceTurn:
-    """Where something comes from, as the caller named it."""
-
-    conversation_id: UUID
-    seq: int
-    turn_id: UUID
-    client_turn_id: str
-    external_id: str
-    utc_offset_minutes: int
-
-
-@dataclass(frozen=True, slots=True)
-class FoundTrait:
-    """One line of the profile."""
-
-    actor: str
-    dimension: str
-    level: str
-    confidence: float
-    updated_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class FoundPin:
-    """A page or knowledge that is shown whatever is asked."""
-
-    kind: str
-    owner_id: UUID
-    content: str
-    at: datetime
-    weight: float
+    knowledge: bytes = b""
+    actors: Sequence[str] = ()
+    texts: Sequence[str | None] = ()
+    sources: bytes = b""
+    pages: bytes = b""
 
 
 def read_frame(connection: Connection, key: ScopeKey, embedder: SpaceOwner) -> Frame:
@@ -320,74 +258,32 @@ def read_statistics(
 
 
 def read_postings(
-    connection: Connection, key: ScopeKey, *, kinds: Sequence[str], terms: Sequence[str],
-    owner_ids: Sequence[UUID] | None = None,
-) -> list[FoundPosting]:  # fmt: skip
-    """Return the postings of these terms, of the whole scope or of the given owners only."""
+    connection: Connection, key: ScopeKey, *, kinds: Sequence[str], terms: Sequence[str], owner_ids: str | None = None
+) -> bytes:
+    """Return the postings of these terms, of the whole scope or of the given owners only (an array literal)."""
     values = key.bind(kinds=list(kinds), terms=list(terms))
     if owner_ids is None:
-        return [FoundPosting(*row) for row in connection.execute(POSTINGS, values)]
-    values["owner_ids"] = list(owner_ids)
-    return [FoundPosting(*row) for row in connection.execute(POSTINGS_OF, values)]
+        return connection.execute(POSTINGS, values).scalar() or b""
+    return connection.execute(POSTINGS_OF, {**values, "owner_ids": owner_ids}).scalar() or b""
 
 
-def read_turns(
-    connection: Connection,
-    key: ScopeKey,
-    turn_ids: Sequence[UUID],
-    *,
-    spans: Sequence[tuple[datetime, datetime]],
-) -> list[FoundTurn]:
-    """Return these turns, the turn before and after each, the newest of each span, and all that are not indexed yet."""
-    starts, ends = [start for start, _ in spans], [end for _, end in spans]
-    values = key.bind(turn_ids=list(turn_ids), tail_limit=TAIL_LIMIT, starts=starts, ends=ends, dated_limit=DATED_LIMIT)
-    return [_turn(row) for row in connection.execute(TURNS, values)]
+def read_turns(connection: Connection, key: ScopeKey, wanted: Wanted) -> PackedTurns:
+    """Return the turns wanted as candidates, those that may be recalled."""
+    values = key.bind(
+        turn_ids=wanted.turn_ids, starts=[start for start, _ in wanted.spans], ends=[end for _, end in wanted.spans],
+        tail_limit=TAIL_LIMIT, dated_limit=DATED_LIMIT, actor_names=list(wanted.actor_names),
+        with_texts=wanted.with_texts,
+    )  # fmt: skip
+    records, texts = connection.execute(TURNS, values).one()
+    return PackedTurns(records or b"", texts or ())
 
 
-def read_knowledge(
-    connection: Connection, key: ScopeKey, knowledge_ids: Sequence[UUID], *, include_history: bool
-) -> list[FoundKnowledge]:
-    """Return live knowledge, with `include_history` also the retired versions of what was found."""
-    values = key.bind(knowledge_ids=list(knowledge_ids), include_history=include_history)
-    return [_knowledge(row) for row in connection.execute(KNOWLEDGE, values)]
-
-
-def read_pages(connection: Connection, key: ScopeKey, page_ids: Sequence[UUID]) -> list[FoundPage]:
-    """Return the warm ones of these pages that have a summary."""
-    return [FoundPage(*row) for row in connection.execute(PAGES, key.bind(page_ids=list(page_ids)))]
-
-
-def read_source_turns(
-    connection: Connection, key: ScopeKey, places: Sequence[tuple[UUID, int]]
-) -> dict[tuple[UUID, int], SourceTurn]:
-    """Return what the turns at these places are called."""
-    values = key.bind(conversation_ids=[where for where, _ in places], seqs=[seq for _, seq in places])
-    turns = (SourceTurn(*row) for row in connection.execute(SOURCE_TURNS, values))
-    return {(turn.conversation_id, turn.seq): turn for turn in turns}
-
-
-def read_traits(connection: Connection, key: ScopeKey, *, limit: int = 50) -> list[FoundTrait]:
-    """Return the traits that still stand on live knowledge, most certain first."""
-    return [FoundTrait(*row) for row in connection.execute(TRAITS, key.bind(limit=limit))]
-
-
-def read_pins(connection: Connection, key: ScopeKey, *, limit: int = 20) -> list[FoundPin]:
-    """Return what is pinned in a scope, weightiest first."""
-    return [FoundPin(*row) for row in connection.execute(PINNED, key.bind(limit=limit))]
-
-
-def local_time(at: datetime, offset_minutes: int) -> datetime:
-    """Return the moment in the offset it was said in."""
-    return at.astimezone(timezone(timedelta(minutes=offset_minutes)))
-
-
-def _turn(row: Row[Any]) -> FoundTurn:
-    # Positions, not names: hundreds of rows a search.
-    values: list[Any] = list(row)
-    values[9:11] = [local_time(row.occurred_at, row.utc_offset_minutes)]
-    return FoundTurn(*values)
-
-
-def _knowledge(row: Row[Any]) -> FoundKnowledge:
-    sources = tuple((UUID(where), seq) for where, seq in row.sources)
-    return FoundKnowledge(**{**row._asdict(), "sources": sources})
+def read_others(
+    connection: Connection, key: ScopeKey, *, knowledge_ids: str, page_ids: str, include_history: bool, with_texts: bool
+) -> PackedOthers:
+    """Return live knowledge (array literals of ids), with `include_history` retired versions too, and warm pages."""
+    values = key.bind(
+        knowledge_ids=knowledge_ids, page_ids=page_ids, include_history=include_history, with_texts=with_texts
+    )
+    knowledge, actors, texts, sources, pages = connection.execute(OTHERS, values).one()
+    return PackedOthers(knowledge or b"", actors or (), texts or (), sources or b"", pages or b"")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Protocol
+from typing import Any, Protocol
 from uuid import UUID
 
 from sqlalchemy import Connection, TextClause, text
@@ -44,6 +44,13 @@ NEAREST = """
              order by cast(vec as public.halfvec(DIMENSIONS)) <=> cast(:vector as public.halfvec(DIMENSIONS))
              limit :limit) near
      order by distance, owner_kind, owner_id
+"""
+NEAR_LAYOUT = (("owner_id", "S16"), ("kind", ">i4"), ("cosine", ">f8"))
+"""`kind` is a place in the list that was asked for, from 1."""
+PACKED = """
+    select string_agg(uuid_send(owner_id) || int4send(array_position(cast(:owner_kinds as text[]), owner_kind))
+                      || float8send(cosine), '')
+      from (NEAREST) found
 """
 REMOVE_VECTORS = text("""
     delete from memoryos.embedding
@@ -156,6 +163,23 @@ def nearest(  # noqa: PLR0913, PLR0917 - the whole key of a search
     return [(kind, owner_id, float(cosine)) for kind, owner_id, cosine in rows]
 
 
+def read_nearest(
+    connection: Connection,
+    key: dict[str, Any],
+    space_id: int,
+    *,
+    owner_kinds: Sequence[str],
+    vector: Iterable[float],
+    limit: int,
+) -> bytes:
+    """Return records (NEAR_LAYOUT) of what is nearest in the scope that `key` binds, best first."""
+    numbers = [float(number) for number in vector]
+    values = {
+        **key, "space_id": space_id, "owner_kinds": list(owner_kinds), "vector": vector_text(numbers), "limit": limit,
+    }  # fmt: skip
+    return connection.execute(_packed_query(len(numbers)), values).scalar() or b""
+
+
 def remove_index_rows(connection: Connection, tenant_id: UUID, owner_kind: str, owner_ids: Sequence[UUID]) -> None:
     """Take owners out of every search: their vectors in all spaces, their postings and lengths."""
     if not owner_ids:
@@ -174,3 +198,8 @@ def vector_text(vector: Iterable[float]) -> str:
 def nearest_query(dimensions: int) -> TextClause:
     """Return the search statement for vectors of this length."""
     return text(NEAREST.replace("DIMENSIONS", str(int(dimensions))))
+
+
+@cache
+def _packed_query(dimensions: int) -> TextClause:
+    return text(PACKED.replace("NEAREST", nearest_query(dimensions).text))

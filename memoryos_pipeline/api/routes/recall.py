@@ -18,12 +18,13 @@ from memoryos_pipeline.domain.turn_body import DEFAULT_AGENT, parse_moment
 from memoryos_pipeline.domain.turns import NewTurn, Role
 from memoryos_pipeline.recall.answer import Answer, answer
 from memoryos_pipeline.recall.context import Context, ContextItem, build_context, injected
+from memoryos_pipeline.recall.gather import KINDS
 from memoryos_pipeline.recall.results import Result
-from memoryos_pipeline.recall.search import KINDS, Ask, Retrieval, search
+from memoryos_pipeline.recall.search import Ask, Retrieval, search
 from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.stages.record_access import Cause, record_access
 from memoryos_pipeline.stages.record_turns import record_turns
-from memoryos_pipeline.store.search import SourceTurn
+from memoryos_pipeline.store.found import FoundTurn
 from memoryos_pipeline.store.tenants import Caller
 
 router = APIRouter(prefix="/v1", tags=["recall"])
@@ -224,7 +225,7 @@ def _result(result: Result) -> dict[str, Any]:
     }
 
 
-def _source(source: SourceTurn) -> dict[str, Any]:
+def _source(source: FoundTurn) -> dict[str, Any]:
     return {
         "turn_id": str(source.turn_id),
         "client_turn_id": source.client_turn_id,

@@ -13,7 +13,8 @@ from memoryos_pipeline.domain.policies import DEFAULT
 from memoryos_pipeline.domain.work import QUEUE_OF_KIND
 from memoryos_pipeline.readmodels.views import LISTINGS, Selection, _behind, _statement, list_rows
 from memoryos_pipeline.store.clock import freeze_clock, read_now
-from memoryos_pipeline.store.search import ScopeKey, read_traits
+from memoryos_pipeline.store.found import read_traits
+from memoryos_pipeline.store.search import ScopeKey
 from tests.conftest import Stack
 from tests.integration.readmodels.past import Past, live_a_past
 

@@ -13,7 +13,9 @@ from sqlalchemy import Connection, text
 from memoryos_pipeline.models.hashing import HashingEmbedder
 from memoryos_pipeline.models.lexical import lexical_terms, query_terms
 from memoryos_pipeline.recall import gather as gathering
+from memoryos_pipeline.recall.columns import uuid_at
 from memoryos_pipeline.recall.search import search
+from memoryos_pipeline.store import found
 from memoryos_pipeline.store import search as statements
 from memoryos_pipeline.store.vectors import nearest_query, vector_text
 from tests.builders_recall import FailingEmbedder, ask, recall_parts, remember
@@ -91,7 +93,8 @@ class TestDense:
         matrix = np.stack([each.vector for each in embedder.embed_passages([content for _, content in turns])])
         cosines = matrix.astype(np.float16).astype(np.float32) @ embedder.embed_query(question)
         best = sorted(cosines, reverse=True)[:20]
-        got = {owner: cosine for (_, owner), cosine in found.evidence.cosines.items()}
+        dense = found.evidence.dense
+        got = {uuid_at(dense.owners, place): cosine for place, cosine in enumerate(dense.cosines)}
 
         assert sorted(got.values(), reverse=True) == pytest.approx(best, abs=2e-3)
         assert all(got[owner] == pytest.approx(cosines[ids.index(owner)], abs=2e-3) for owner in got)
@@ -161,7 +164,7 @@ class TestPlans:
 def _asked(tenant_id: UUID, scope: UUID, turn: UUID, space: int) -> list[tuple[str, Any, dict[str, Any]]]:
     key = statements.ScopeKey(tenant_id, scope)
     kinds, terms = ["turn", "page", "knowledge"], ["term1", "term2", "absent"]
-    span = statements.local_time(gathering.ALL_TIME[0], 0)
+    span = gathering.ALL_TIME[0]
     owner = {"model": "m", "revision": "r", "dimensions": 8, "token_cap": 8}
     vector = vector_text([1.0] * 8)
     return [
@@ -173,7 +176,16 @@ def _asked(tenant_id: UUID, scope: UUID, turn: UUID, space: int) -> list[tuple[s
         (
             "turns",
             statements.TURNS,
-            key.bind(turn_ids=[turn] * 50, tail_limit=500, starts=[span], ends=[span], dated_limit=100),
+            key.bind(
+                turn_ids=[turn] * 50, tail_limit=500, starts=[span], ends=[span], dated_limit=100, actor_names=["Maya"],
+                with_texts=True,
+            ),
         ),
-        ("sources", statements.SOURCE_TURNS, key.bind(conversation_ids=[turn], seqs=[1])),
+        (
+            "others",
+            statements.OTHERS,
+            key.bind(knowledge_ids=[turn], page_ids=[turn], include_history=True, with_texts=True),
+        ),
+        ("turns at", found.TURNS_AT, key.bind(conversation_ids=[turn], seqs=[1])),
+        ("hot turns", found.HOT_TURNS, key.bind(external_id=None, limit=100)),
     ]

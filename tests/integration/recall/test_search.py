@@ -228,7 +228,7 @@ class TestScope:
         }
 
     def test_a_search_is_few_statements_and_writes_nothing(self, stack: Stack) -> None:
-        """At most eight statements beside opening the three snapshots, all of them reads."""
+        """At most ten statements beside opening the two snapshots, all of them reads."""
         remember(stack, *SMALL_TALK)
         know(stack, "Maya has new curtains.", seq=3)
         parts = recall_parts(stack)
@@ -237,7 +237,7 @@ class TestScope:
         search(parts, stack.tenant_id, ask("curtains"))
 
         asked = [statement for statement in statements if "set_config" not in statement]
-        assert 4 <= len(asked) <= 8
+        assert 4 <= len(asked) <= 10
         assert all(statement.lstrip().startswith(("select", "with")) for statement in asked)
 
 

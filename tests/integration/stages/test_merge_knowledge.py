@@ -15,8 +15,9 @@ from memoryos_pipeline.domain.work import RetryDecision, WorkKind
 from memoryos_pipeline.models.extractive import ExtractiveModel
 from memoryos_pipeline.stages.distill_page import distill_page
 from memoryos_pipeline.stages.merge_knowledge import merge_knowledge
+from memoryos_pipeline.store.found import read_traits
 from memoryos_pipeline.store.knowledge import find_scope, move_scope
-from memoryos_pipeline.store.search import ScopeKey, read_traits
+from memoryos_pipeline.store.search import ScopeKey
 from tests.conftest import Stack
 from tests.integration.stages.cold import START, Cold
 
