@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise
 
@@ -11,11 +11,13 @@ from memoryos_pipeline.domain.policies import Policy
 
 @dataclass(frozen=True, slots=True)
 class TurnMark:
-    """What paging needs to know of a turn: where it stands, when it was said, in which language."""
+    """What paging needs to know of a turn: its place, when and by whom it was said, its language and length."""
 
     seq: int
     occurred_at: datetime
     lang: str = "und"
+    role: str = "user"
+    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +35,14 @@ class PageSpan:
 def plan_pages(turns: Sequence[TurnMark], policy: Policy, *, flush: bool = False) -> list[PageSpan]:
     """Return the pages that leave the hot buffer now; `turns` are all that are not sealed yet, in order.
 
-    Pages before the last silence leave, then the oldest while more than the hot capacity stay. `flush` seals
+    Pages before the last silence leave, then the oldest whole pages while hot holds more than it may. `flush` seals
     every turn that is left.
     """
     runs = list(_split_at_silences(turns, policy))
     last_run = runs[-1] if runs else ()
-    pages = [page for run in runs[:-1] for page in _cut(run, policy.page_size_turns)]
-    for page in _cut(last_run, policy.page_size_turns):
-        if not flush and len(last_run) <= policy.hot_capacity_turns:
+    pages = [page for run in runs[:-1] for page in _cut(run, policy)]
+    for page in _cut(last_run, policy):
+        if not flush and not (_is_over(last_run, policy) and _is_whole(page, last_run, policy)):
             break
         pages.append(page)
         last_run = last_run[len(page) :]
@@ -64,9 +66,11 @@ def leaves_hot(*, unsealed: int, before: datetime | None, moments: Sequence[date
     """Tell whether recording turns of these moments makes a page leave: too many stay, or a silence lies among them.
 
     `unsealed` counts the hot turns with the new ones; `before` is the moment of the turn ahead of them, if it is hot.
+    Under `token_budget` only whoever seals counts tokens, so every recording asks.
     """
     line = [before, *moments] if before else moments
-    return unsealed > policy.hot_capacity_turns or any(is_silence(a, b, policy) for a, b in pairwise(line))
+    is_over = policy.hot == "token_budget" or unsealed > policy.hot_capacity_turns
+    return is_over or any(is_silence(a, b, policy) for a, b in pairwise(line))
 
 
 def _split_at_silences(turns: Sequence[TurnMark], policy: Policy) -> Iterator[Sequence[TurnMark]]:
@@ -79,8 +83,54 @@ def _split_at_silences(turns: Sequence[TurnMark], policy: Policy) -> Iterator[Se
         yield turns[start:]
 
 
-def _cut(run: Sequence[TurnMark], size: int) -> list[Sequence[TurnMark]]:
-    return [run[start : start + size] for start in range(0, len(run), size)]
+def _is_over(run: Sequence[TurnMark], policy: Policy) -> bool:
+    if policy.hot == "token_budget":
+        return sum(turn.tokens for turn in run) > policy.hot_capacity_tokens
+    return len(run) > policy.hot_capacity_turns
+
+
+def _is_whole(page: Sequence[TurnMark], run: Sequence[TurnMark], policy: Policy) -> bool:
+    """Tell whether a page would be the same with more turns behind the run: others follow it, or it is full."""
+    return len(page) < len(run) or len(page) == _most_turns(policy)
+
+
+def _most_turns(policy: Policy) -> int | None:
+    """Return how many turns a page holds at most; None when only its tokens are counted."""
+    if policy.page_unit == "messages":
+        return 1 if policy.hot == "fifo_one" else policy.page_size_turns
+    # An exchange that goes on and on is cut, or it would stay in hot for ever.
+    return policy.hot_capacity_turns if policy.page_unit == "exchange" else None
+
+
+def _cut(run: Sequence[TurnMark], policy: Policy) -> Iterator[Sequence[TurnMark]]:
+    """Yield the pages of turns without a silence; where one ends depends on nothing behind its next turn."""
+    most, page = _most_turns(policy), _Page()
+    for index, turn in enumerate(run):
+        opens = index > 0 and turn.role == "user" and run[index - 1].role != "user"
+        if page.turns and (len(page.turns) == most or page.ends_before(turn, policy, opens=opens)):
+            yield page.turns
+            page = _Page()
+        page.turns.append(turn)
+        page.tokens += turn.tokens
+        page.exchanges += opens or page.exchanges == 0
+    if page.turns:
+        yield page.turns
+
+
+@dataclass(slots=True)
+class _Page:
+    """A page being filled."""
+
+    turns: list[TurnMark] = field(default_factory=list)
+    tokens: int = 0
+    exchanges: int = 0
+
+    def ends_before(self, turn: TurnMark, policy: Policy, *, opens: bool) -> bool:
+        """Tell whether the next turn does not fit; `opens` when it is a question behind an answer."""
+        if policy.page_unit == "tokens":
+            return self.tokens + turn.tokens > policy.page_size_tokens
+        exchanges = 1 if policy.hot == "fifo_one" else policy.page_size_exchanges
+        return policy.page_unit == "exchange" and opens and self.exchanges == exchanges
 
 
 def _span(page: Sequence[TurnMark]) -> PageSpan:

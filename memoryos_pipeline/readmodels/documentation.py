@@ -44,6 +44,17 @@ select content, weight, source_turn_ids from memory_v1.knowledge where user_id =
 select kind, ready, dead, oldest_ready_age_seconds from memory_v1.pipeline_lag;
 ```
 
+## As of a moment
+
+```sql
+select content, weight from memory_v1.knowledge_as_of('2026-03-05T12:00Z') where user_id = 'maya' and status = 'active';
+select tier, count(*) from memory_v1.turns_as_of('2026-03-05T12:00Z') group by tier;
+```
+
+`turns_as_of`, `pages_as_of` and `knowledge_as_of` take a moment of recorded time and return rows of `turns`, `pages`
+and `knowledge_history` as they were then, also what has been superseded or forgotten since. What was purged or erased
+is not brought back; the heat a page had is not kept.
+
 ## The change feed
 
 Read `memory_v1.events` by `(position, event_id)` and remember the last pair you saw. Only events below every running

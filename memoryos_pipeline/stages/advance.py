@@ -25,12 +25,16 @@ def advance(parts: Parts, lease: Lease) -> None:
     with parts.database.transaction(lease.tenant_id) as connection:
         conversation = lock_conversation(connection, lease.tenant_id, UUID(lease.subject_key))
         if conversation is not None:
-            _seal(parts, lease, connection, conversation)
+            governed = parts.under_policy(connection, lease.tenant_id, lease.scope_id)
+            _seal(governed, lease, connection, conversation)
         complete(connection, lease)
 
 
 def _seal(parts: Parts, lease: Lease, connection: Connection, conversation: ConversationRow) -> None:
-    turns = load_unsealed(connection, lease.tenant_id, conversation=conversation, limit=TURNS_PER_RUN)
+    counts_tokens = parts.policy.hot == "token_budget" or parts.policy.page_unit == "tokens"
+    turns = load_unsealed(
+        connection, lease.tenant_id, conversation=conversation, limit=TURNS_PER_RUN, counts_tokens=counts_tokens
+    )
     is_all = len(turns) < TURNS_PER_RUN
     flush = is_all and is_idle(
         read_now(connection),

@@ -84,7 +84,8 @@ def apply_heat(parts: Parts, lease: Lease) -> None:
     with parts.database.transaction(lease.tenant_id) as connection:
         if lock_scope(connection, lease.tenant_id, lease.scope_id):
             space_id = ensure_space(connection, parts.embedder)
-            run = _Run(parts, lease, connection, read_now(connection), space_id)
+            governed = parts.under_policy(connection, lease.tenant_id, lease.scope_id)
+            run = _Run(governed, lease, connection, read_now(connection), space_id)
             is_more = [_apply_accesses(run), _settle_cold_pages(run)]
             if any(is_more):
                 again = Owed(WorkKind.HEAT, lease.subject_key, lease.scope_id)

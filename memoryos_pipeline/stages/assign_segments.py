@@ -40,7 +40,8 @@ def assign_segments(parts: Parts, lease: Lease) -> None:
     common = common_parts(parts.embedder)
     with parts.database.transaction(lease.tenant_id) as connection:
         if lock_scope(connection, lease.tenant_id, lease.scope_id):
-            _assign(parts, lease, connection, common)
+            governed = parts.under_policy(connection, lease.tenant_id, lease.scope_id)
+            _assign(governed, lease, connection, common)
         complete(connection, lease)
 
 

@@ -54,7 +54,8 @@ def distill_page(parts: Parts, lease: Lease) -> None:
     found = _think(parts, lease, reading.text) if reading is not None and is_owed else None
     with parts.database.transaction(lease.tenant_id) as connection:
         if found is not None:
-            _save(parts, lease, connection, page_id, found)
+            governed = parts.under_policy(connection, lease.tenant_id, lease.scope_id)
+            _save(governed, lease, connection, page_id, found)
         complete(connection, lease)
 
 

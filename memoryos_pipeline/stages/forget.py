@@ -45,6 +45,7 @@ def forget(parts: Parts, lease: Lease) -> None:
     Raises FencedError when the lease was lost; what was committed before stays.
     """
     with parts.database.transaction(lease.tenant_id) as connection:
+        parts = parts.under_policy(connection, lease.tenant_id, lease.scope_id)
         preview = preview_forgetting(parts, connection, lease.tenant_id, lease.scope_id)
         if preview.stops:
             _alarm(lease, connection, preview)
@@ -60,7 +61,8 @@ def forget(parts: Parts, lease: Lease) -> None:
 
 
 def preview_forgetting(parts: Parts, connection: Connection, tenant_id: UUID, scope_id: UUID) -> Preview:
-    """Return what `forget` would do to a scope at this moment; changes nothing."""
+    """Return what `forget` would do to a scope at this moment under its policy; changes nothing."""
+    parts = parts.under_policy(connection, tenant_id, scope_id)
     assessment = assess(connection, tenant_id, scope_id)
     braked = is_braked(
         assessment.due_rows,

@@ -103,6 +103,7 @@ def merge_knowledge(parts: Parts, lease: Lease) -> None:
 
     Raises ModelError, StaleReadError when live knowledge changed while thinking, FencedError when the lease was lost.
     """
+    parts = parts.of_lease(lease)
     while (step := _next_step(parts, lease)) is not None:
         thoughts = _look_around(parts, lease, _embed(parts, step))
         verdicts = _resolve(parts, lease, thoughts)

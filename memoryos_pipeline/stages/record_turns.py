@@ -3,7 +3,7 @@
 A conversation is opened by its first turn, and closed here too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import NamedTuple
@@ -23,6 +23,7 @@ from memoryos_pipeline.domain.work import Owed, WorkKind
 from memoryos_pipeline.failpoints import reach
 from memoryos_pipeline.store.database import Database
 from memoryos_pipeline.store.ledger import owe
+from memoryos_pipeline.store.policies import load_policies
 from memoryos_pipeline.store.turns import (
     ConversationShare,
     OpenedConversation,
@@ -164,10 +165,12 @@ class _Recorder:
         shares: Sequence[tuple[ConversationShare, Sequence[_Draft]]],
         opened: dict[UUID, OpenedConversation],
     ) -> None:
+        named = {each.policy_id for each in opened.values() if each.policy_id is not None}
+        own = load_policies(connection, self._tenant_id, named) if named else {}
         owed = [
             Owed(WorkKind.ADVANCE, str(share.conversation_id), share.scope_id)
             for share, drafts in shares
-            if _leaves_hot(opened[share.conversation_id], drafts, self._policy)
+            if _leaves_hot(opened[share.conversation_id], drafts, own, self._policy)
         ]
         owe(connection, self._tenant_id, owed, max_attempts=self._max_attempts)
 
@@ -232,7 +235,10 @@ def _share(place: _Place, drafts: Sequence[_Draft]) -> ConversationShare:
     )
 
 
-def _leaves_hot(conversation: OpenedConversation, drafts: Sequence[_Draft], policy: Policy) -> bool:
+def _leaves_hot(
+    conversation: OpenedConversation, drafts: Sequence[_Draft], own: Mapping[str, Policy], default: Policy
+) -> bool:
+    policy = own.get(conversation.policy_id, default) if conversation.policy_id is not None else default
     unsealed = conversation.next_seq - 1 - conversation.sealed_through
     return leaves_hot(
         unsealed=unsealed,

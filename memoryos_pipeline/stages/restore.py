@@ -38,7 +38,8 @@ def restore_knowledge(parts: Parts, tenant_id: UUID, knowledge_id: UUID) -> bool
         head_id = _forgotten_head(connection, tenant_id, knowledge_id)
         if head_id is None:
             return False
-        _restore(parts, connection, tenant_id, standing.scope_id, head_id)
+        governed = parts.under_policy(connection, tenant_id, standing.scope_id)
+        _restore(governed, connection, tenant_id, standing.scope_id, head_id)
         return True
 
 

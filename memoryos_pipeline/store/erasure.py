@@ -44,8 +44,8 @@ CLOSE_RECEIPT = text("""
 
 TABLES_OF_A_SCOPE = (
     "scope", "conversation", "turn", "page", "segment", "candidate", "knowledge", "knowledge_past", "rollup",
-    "knowledge_link", "verdict", "entity", "relation", "trait", "embedding", "posting", "posting_length", "work", "llm_call", "event",
-    "access_event",
+    "knowledge_link", "verdict", "entity", "relation", "trait", "embedding", "posting", "posting_length",
+    "work", "llm_call", "event", "access_event",
 )  # fmt: skip
 """Every table whose rows belong to one memory; they go with its scope."""
 

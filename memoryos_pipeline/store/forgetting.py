@@ -11,7 +11,8 @@ from memoryos_pipeline.store.vectors import remove_index_rows
 
 ASSESS = text("""
     select count(*) filter (where status = 'active') as live_rows,
-           count(*) filter (where status = 'active' and forget_at <= memoryos.now() and pinned_at is null) as due_rows,
+           count(*) filter (where status = 'active' and pinned_at is null
+                                  and (forget_at <= memoryos.now() or expires_at <= memoryos.now())) as due_rows,
            count(*) filter (where status = 'forgotten' and purge_at <= memoryos.now()) as purge_rows,
            (select on_hold from memoryos.tenant where tenant_id = :tenant_id) as on_hold
       from memoryos.knowledge where tenant_id = :tenant_id and scope_id = :scope_id
@@ -20,11 +21,11 @@ ASSESS = text("""
 FIND_DUE = text("""
     select knowledge_id from memoryos.knowledge k
      where tenant_id = :tenant_id and scope_id = :scope_id and status = 'active' and pinned_at is null
-       and forget_at <= memoryos.now()
+       and (forget_at <= memoryos.now() or expires_at <= memoryos.now())
        and not exists (select from memoryos.work w
                         where w.tenant_id = k.tenant_id and w.kind = 'embed'
                           and w.subject_key = 'knowledge:' || k.knowledge_id and w.state in ('ready', 'leased'))
-     order by forget_at, knowledge_id limit :limit
+     order by least(forget_at, expires_at), knowledge_id limit :limit
        for no key update skip locked
 """)
 # What a row has replaced goes with it: a history without its present would be told as if it still held.
@@ -92,6 +93,11 @@ DROP_ANSWERS = text("""
 FIND_STANDING = text("""
     select scope_id, status, superseded_by from memoryos.knowledge
      where tenant_id = :tenant_id and knowledge_id = :knowledge_id
+""")
+# Whoever brings something back that had run out gives it its whole time again.
+RENEW = text("""
+    update memoryos.knowledge set expires_at = memoryos.now() + (expires_at - recorded_at)
+     where tenant_id = :tenant_id and knowledge_id = :knowledge_id and expires_at is not null
 """)
 RESTORE_HISTORY = text("""
     with recursive back as (
@@ -198,6 +204,7 @@ def find_standing(connection: Connection, tenant_id: UUID, knowledge_id: UUID) -
 def restore_history(connection: Connection, tenant_id: UUID, scope_id: UUID, knowledge_id: UUID) -> list[UUID]:
     """Bring back the forgotten rows that a row had replaced, as history, and the turns of all; return their ids."""
     values = {"tenant_id": tenant_id, "scope_id": scope_id, "knowledge_id": knowledge_id}
+    connection.execute(RENEW, values)
     history = sorted(connection.execute(RESTORE_HISTORY, values).scalars())
     unmark_turns_of(connection, tenant_id, [knowledge_id, *history])
     return history

@@ -87,12 +87,13 @@ INSERT = text("""
         tenant_id, knowledge_id, scope_id, lineage_id, version, kind, content, content_sha256, lang, actor, slot,
         slot_value, keywords, attributes, importance, strength_days, last_reinforced_at, forget_at, pinned_at, event_at,
         event_precision, turn_at, valid_from, valid_to, superseded_by, close_reason, status, retired_at, extracted_by,
-        work_id)
+        work_id, expires_at)
     values (
         :tenant_id, :knowledge_id, :scope_id, :lineage_id, :version, :kind, :content, :content_key, :lang, :actor,
         :slot, :slot_value, :keywords, :attributes, :importance, :strength_days, :last_reinforced_at, :forget_at,
         :pinned_at, :event_at, :event_precision, :turn_at, :valid_from, :valid_to, :superseded_by, :close_reason,
-        :status, case when :status <> 'active' then memoryos.now() end, :extracted_by, :work_id)
+        :status, case when :status <> 'active' then memoryos.now() end, :extracted_by, :work_id,
+        memoryos.now() + cast(:ttl_days as double precision) * interval '1 day')
 """).bindparams(bindparam("attributes", type_=JSONB))
 UPDATE = text("""
     update memoryos.knowledge
@@ -295,4 +296,5 @@ def _new_columns(truth: Truth, candidate: Candidate, origin: Origin) -> dict[str
         "turn_at": candidate.turn_at,
         "extracted_by": origin.extracted_by,
         "work_id": origin.work_id,
+        "ttl_days": origin.policy.ttl_days,
     }

@@ -21,7 +21,9 @@ LOCK_CONVERSATION = text("""
        for no key update
 """)
 LOAD_UNSEALED = text("""
-    select seq, occurred_at, lang from memoryos.turn
+    select seq, occurred_at, lang, role,
+           case when :counts_tokens then memoryos.estimate_tokens(content) else 0 end as tokens
+      from memoryos.turn
      where tenant_id = :tenant_id and conversation_id = :conversation_id and seq > :sealed_through
      order by seq limit :limit
 """)
@@ -146,14 +148,15 @@ def lock_conversation(connection: Connection, tenant_id: UUID, conversation_id: 
 
 
 def load_unsealed(
-    connection: Connection, tenant_id: UUID, *, conversation: ConversationRow, limit: int
+    connection: Connection, tenant_id: UUID, *, conversation: ConversationRow, limit: int, counts_tokens: bool = False
 ) -> list[TurnMark]:
-    """Return the first `limit` turns behind the sealed prefix, in order."""
+    """Return the first `limit` turns behind the sealed prefix, in order; their tokens only when asked for."""
     values = {
         "tenant_id": tenant_id,
         "conversation_id": conversation.conversation_id,
         "sealed_through": conversation.sealed_through,
         "limit": limit,
+        "counts_tokens": counts_tokens,
     }
     return [TurnMark(*row) for row in connection.execute(LOAD_UNSEALED, values)]
 

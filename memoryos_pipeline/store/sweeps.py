@@ -35,9 +35,14 @@ FLUSH = text(
     OWE_DUE.format(
         kind="advance",
         due="""
-    select tenant_id, scope_id, conversation_id::text from memoryos.conversation
-     where sealed_through < next_seq - 1
-       and (closed_at is not null or last_activity_at <= memoryos.now() - :idle_minutes * interval '1 minute')
+    select c.tenant_id, c.scope_id, c.conversation_id::text from memoryos.conversation c
+      join memoryos.scope s on s.tenant_id = c.tenant_id and s.scope_id = c.scope_id
+     where c.sealed_through < c.next_seq - 1
+       and (c.closed_at is not null
+            or (c.last_activity_at <= memoryos.now() - interval '1 minute'
+                  * least(:idle_minutes, (select min(idle_flush_minutes) from memoryos.scope))
+                and c.last_activity_at <= memoryos.now() - interval '1 minute'
+                  * coalesce(s.idle_flush_minutes, :idle_minutes)))
 """,
     )
 )
@@ -58,6 +63,10 @@ FORGET = text(
     select k.tenant_id, k.scope_id, k.scope_id::text from memoryos.knowledge k
       join memoryos.tenant t on t.tenant_id = k.tenant_id and not t.on_hold
      where k.status = 'active' and k.forget_at <= memoryos.now() and k.pinned_at is null
+    union
+    select k.tenant_id, k.scope_id, k.scope_id::text from memoryos.knowledge k
+      join memoryos.tenant t on t.tenant_id = k.tenant_id and not t.on_hold
+     where k.status = 'active' and k.expires_at <= memoryos.now() and k.pinned_at is null
     union
     select k.tenant_id, k.scope_id, k.scope_id::text from memoryos.knowledge k
       join memoryos.tenant t on t.tenant_id = k.tenant_id and not t.on_hold
@@ -89,6 +98,13 @@ def run_slot(ledger: Database, name: str, *, period_seconds: float, policy: Poli
         owed = _sweep(connection, name, policy)
         connection.execute(CLOSE_SLOT, {"owed": owed, "name": name, "slot": slot})
         return owed
+
+
+def take_slot(ledger: Database, name: str, *, period_seconds: float) -> datetime | None:
+    """Take the slot of this period for something that is no sweep; None when it was taken already."""
+    with ledger.across_tenants() as connection:
+        slot: datetime | None = connection.execute(TAKE_SLOT, {"name": name, "period": period_seconds}).scalar()
+    return slot
 
 
 def drop_old_slots(ledger: Database) -> None:

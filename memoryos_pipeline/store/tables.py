@@ -23,8 +23,8 @@ class _Named(UserDefinedType[Any]):
 TYPES: dict[str, TypeEngine[Any]] = {
     "uuid": UUID(), "text": TEXT(), "boolean": BOOLEAN(), "smallint": SMALLINT(), "integer": INTEGER(),
     "bigint": BIGINT(), "float": DOUBLE_PRECISION(), "moment": TIMESTAMP(timezone=True),
-    "date": DATE(), "bytes": BYTEA(), "json": JSONB(), "texts": ARRAY(TEXT()), "uuids": ARRAY(UUID()), "name": _Named("name"),
-    "halfvec": _Named("halfvec"), "xid8": _Named("xid8"),
+    "date": DATE(), "bytes": BYTEA(), "json": JSONB(), "texts": ARRAY(TEXT()), "uuids": ARRAY(UUID()),
+    "name": _Named("name"), "halfvec": _Named("halfvec"), "xid8": _Named("xid8"),
 }  # fmt: skip
 """The words the tables below are spelled with."""
 

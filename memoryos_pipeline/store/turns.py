@@ -23,9 +23,19 @@ OPEN_CONVERSATIONS = text("""
          where not exists (select from memoryos.deletion_ledger d
                             where d.tenant_id = :tenant_id and d.subject_hash = a.subject)
          order by a.conversation_id
+    ), governed as materialized (
+        select u.user_id, p.* from (select distinct a.user_id from asked a) u cross join lateral (
+               select o.policy_id, o.preset, o.version,
+                      cast(o.settings ->> 'idle_flush_minutes' as double precision) as idle_flush_minutes
+                 from memoryos.policy o
+                where o.tenant_id = :tenant_id and (o.user_id = u.user_id or o.user_id is null)
+                order by o.user_id nulls last, o.version desc limit 1) p
     ), scopes as (
-        insert into memoryos.scope (tenant_id, scope_id, user_id, agent_id)
-        select distinct cast(:tenant_id as uuid), a.scope_id, a.user_id, a.agent_id from asked a
+        insert into memoryos.scope
+               (tenant_id, scope_id, user_id, agent_id, preset, preset_version, idle_flush_minutes)
+        select distinct cast(:tenant_id as uuid), a.scope_id, a.user_id, a.agent_id, coalesce(g.preset, 'default'),
+               coalesce(g.version, 1), g.idle_flush_minutes
+          from asked a left join governed g using (user_id)
          where not exists (select from memoryos.scope s where s.tenant_id = :tenant_id and s.scope_id = a.scope_id)
          order by a.scope_id
         on conflict do nothing
@@ -42,7 +52,8 @@ OPEN_CONVERSATIONS = text("""
            tail_turn_at = excluded.tail_turn_at,
            last_activity_at = excluded.last_activity_at,
            closed_at = null
-    returning conversation_id, next_seq, sealed_through, before_turn_at
+    returning conversation_id, next_seq, sealed_through, before_turn_at,
+              (select json_object_agg(g.user_id, g.policy_id) from governed g) as policies
 """)
 
 # Rows travel as one JSON text: measured against an array a column, it halves what the driver does per turn.
@@ -107,12 +118,14 @@ class ConversationShare:
 class OpenedConversation:
     """A conversation after its counter was raised, its row locked until the commit.
 
-    `before_turn_at` is the turn time of the turn ahead of the request's first, None when there is none.
+    `before_turn_at` is the turn time of the turn ahead of the request's first, None when there is none. `policy_id` is
+    the policy in force for its user, None when nobody has set one.
     """
 
     next_seq: int
     sealed_through: int
     before_turn_at: datetime | None
+    policy_id: str | None = None
 
 
 class TurnRow(NamedTuple):
@@ -144,7 +157,14 @@ def open_conversations(
     rows = connection.execute(OPEN_CONVERSATIONS, share_values(tenant_id, shares)).all()
     if len(rows) < len(shares):
         raise ErasedScopeError
-    return {conversation_id: OpenedConversation(*row) for conversation_id, *row in rows}
+    policies: dict[str, str] = rows[0].policies or {}
+    users = {share.conversation_id: share.user_id for share in shares}
+    return {
+        row.conversation_id: OpenedConversation(
+            row.next_seq, row.sealed_through, row.before_turn_at, policies.get(users[row.conversation_id])
+        )
+        for row in rows
+    }
 
 
 def share_values(tenant_id: UUID, shares: Sequence[ConversationShare]) -> dict[str, Any]:

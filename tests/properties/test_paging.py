@@ -1,12 +1,13 @@
 """Paging for every sequence of turns and every way they can arrive."""
 
 from datetime import UTC, datetime, timedelta
+from typing import get_args
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryos_pipeline.domain.paging import PageSpan, TurnMark, plan_pages
-from memoryos_pipeline.domain.policies import Policy
+from memoryos_pipeline.domain.policies import Hot, PageUnit, Policy
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 GAPS_HOURS = st.sampled_from([0.0, 0.1, 1.0, 5.99, 6.0, 30.0, -8.0])
@@ -17,14 +18,23 @@ def _sequences(draw: st.DrawFn) -> list[TurnMark]:
     moment, marks = START, []
     for seq, hours in enumerate(draw(st.lists(GAPS_HOURS, min_size=1, max_size=60)), start=1):
         moment += timedelta(hours=hours)
-        marks.append(TurnMark(seq, moment))
+        role, tokens = draw(st.sampled_from(["user", "assistant", "tool"])), draw(st.integers(1, 90))
+        marks.append(TurnMark(seq, moment, role=role, tokens=tokens))
     return marks
 
 
 @st.composite
 def _policies(draw: st.DrawFn) -> Policy:
-    size = draw(st.integers(1, 7))
-    return Policy(page_size_turns=size, hot_capacity_turns=draw(st.integers(size, 15)))
+    size, budget = draw(st.integers(1, 7)), draw(st.integers(20, 200))
+    hot: Hot = draw(st.sampled_from(get_args(Hot)))
+    unit: PageUnit = draw(
+        st.sampled_from([unit for unit in get_args(PageUnit) if (hot, unit) != ("fifo_one", "tokens")])
+    )
+    return Policy(
+        hot=hot, page_unit=unit, page_size_turns=size, hot_capacity_turns=draw(st.integers(size, 15)),
+        page_size_exchanges=draw(st.integers(1, 3)), page_size_tokens=budget,
+        hot_capacity_tokens=draw(st.integers(budget, 400)),
+    )  # fmt: skip
 
 
 def _sealed_in_batches(turns: list[TurnMark], stops: list[int], policy: Policy) -> list[PageSpan]:
@@ -51,8 +61,30 @@ def test_every_turn_is_in_one_lineage(turns: list[TurnMark], policy: Policy, flu
     covered = [seq for page in pages for seq in range(page.first_seq, page.last_seq + 1)]
 
     assert covered == list(range(1, len(covered) + 1))
-    assert len(turns) - len(covered) <= (0 if flush else policy.hot_capacity_turns)
-    assert all(page.turn_count <= policy.page_size_turns for page in pages)
+    if flush:
+        assert len(covered) == len(turns)
+    elif policy.hot != "token_budget" and policy.page_unit != "tokens":
+        assert len(turns) - len(covered) <= policy.hot_capacity_turns
+    if policy.page_unit == "messages":
+        assert all(page.turn_count <= policy.page_size_turns for page in pages)
+
+
+@given(_sequences(), _policies())
+def test_a_page_of_tokens_holds_no_more_than_it_may(turns: list[TurnMark], policy: Policy) -> None:
+    """Only a page of one turn is longer than a page of tokens may be."""
+    said = {turn.seq: turn.tokens for turn in turns}
+    for page in plan_pages(turns, policy, flush=True):
+        tokens = sum(said[seq] for seq in range(page.first_seq, page.last_seq + 1))
+        assert policy.page_unit != "tokens" or tokens <= policy.page_size_tokens or page.turn_count == 1
+
+
+@given(_sequences(), _policies())
+def test_what_is_over_the_budget_waits_only_for_its_page(turns: list[TurnMark], policy: Policy) -> None:
+    """Under `token_budget` more than the budget stays only as one page that is not whole yet."""
+    pages = plan_pages(turns, policy)
+    left = turns[pages[-1].last_seq if pages else 0 :]
+    if policy.hot == "token_budget" and sum(turn.tokens for turn in left) > policy.hot_capacity_tokens:
+        assert len(plan_pages(left, policy, flush=True)) == 1
 
 
 @given(_sequences(), _policies())

@@ -33,6 +33,9 @@ values (:tenant, :old, :scope, :old, 1, 'fact', 'old ' || :canary, sha256('a'), 
 insert into memoryos.knowledge_source (tenant_id, knowledge_id, conversation_id, seq, page_id)
 values (:tenant, :old, :conversation, 1, :page), (:tenant, :new, :conversation, 2, :page),
        (:tenant, :new, :conversation, 3, :page), (:tenant, :other, :conversation, 3, :page);
+update memoryos.knowledge set forget_at = now() + interval '9 days' where tenant_id = :tenant and knowledge_id = :other;
+insert into memoryos.rollup (tenant_id, scope_id, period, summary, lang, page_count, page_ids, model)
+values (:tenant, :scope, '2026-05-04', :canary, 'en', 1, array[cast(:page as uuid)], 'm');
 insert into memoryos.turn_left (tenant_id, conversation_id, seq) values (:tenant, :conversation, 7);
 insert into memoryos.knowledge_note (tenant_id, knowledge_id, version, context) values (:tenant, :new, 1, :canary);
 insert into memoryos.knowledge_link (tenant_id, scope_id, source_id, target_id, type, weight, reason, created_by)

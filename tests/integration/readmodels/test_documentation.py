@@ -8,7 +8,7 @@ from tests.conftest import Stack
 PAGE = Path(__file__).parents[3] / "docs" / "read-models.md"
 PROMISED = {
     "turns", "hot_turns", "pages", "segments", "knowledge", "knowledge_history", "links", "profile", "conversations",
-    "work", "pipeline_lag", "events",
+    "work", "pipeline_lag", "events", "rollups",
 }  # fmt: skip
 
 

@@ -100,3 +100,57 @@ class TestLeavesHot:
         assert leaves_hot(unsealed=2, before=monday, moments=[tuesday], policy=POLICY)
         assert leaves_hot(unsealed=2, before=None, moments=[monday, tuesday], policy=POLICY)
         assert not leaves_hot(unsealed=1, before=None, moments=[tuesday], policy=POLICY)
+
+
+def _exchange(first: int, *roles: str, tokens: int = 10) -> list[TurnMark]:
+    return [
+        TurnMark(seq, START + timedelta(minutes=seq), role=role, tokens=tokens)
+        for seq, role in enumerate(roles, start=first)
+    ]
+
+
+def _spans(turns: list[TurnMark], policy: Policy, *, flush: bool = False) -> list[tuple[int, int]]:
+    return [(page.first_seq, page.last_seq) for page in plan_pages(turns, policy, flush=flush)]
+
+
+class TestHotPolicies:
+    def test_fifo_one_lets_one_exchange_go_at_a_time(self) -> None:
+        """BAI-LAB: the oldest question and its answer leave when one more comes; an answer is never cut off."""
+        policy = Policy(hot="fifo_one", page_unit="exchange", hot_capacity_turns=4)
+        turns = _exchange(1, "user", "assistant", "user", "assistant", "user")
+
+        assert _spans(turns[:4], policy) == []
+        assert _spans(turns, policy) == [(1, 2)]
+
+    def test_fifo_one_of_messages_lets_one_message_go(self) -> None:
+        """The unit is one message, however many a page of a batch would hold."""
+        policy = Policy(hot="fifo_one", hot_capacity_turns=3)
+
+        assert _spans(_exchange(1, *["user"] * 5), policy) == [(1, 1), (2, 2)]
+
+    def test_fifo_batch_lets_a_page_of_exchanges_go(self) -> None:
+        """Two exchanges a page, with the tool's messages among them."""
+        policy = Policy(page_unit="exchange", page_size_exchanges=2, hot_capacity_turns=5)
+        turns = _exchange(1, "user", "tool", "assistant", "user", "assistant", "user")
+
+        assert _spans(turns, policy) == [(1, 5)]
+
+    def test_token_budget_lets_pages_go_until_the_rest_fits(self) -> None:
+        """Counted in tokens, not in turns."""
+        policy = Policy(hot="token_budget", page_size_turns=2, hot_capacity_tokens=400)
+
+        assert _spans(_exchange(1, *["user"] * 5, tokens=100), policy) == [(1, 2)]
+        assert _spans(_exchange(1, *["user"] * 4, tokens=100), policy) == []
+
+    def test_pages_of_tokens_are_filled_and_a_long_turn_stands_alone(self) -> None:
+        """400 tokens a page; a turn of more is a page of its own."""
+        policy = Policy(hot="token_budget", page_unit="tokens", hot_capacity_tokens=400)
+        turns = [TurnMark(seq, START, tokens=tokens) for seq, tokens in enumerate([150, 250, 900, 10], start=1)]
+
+        assert _spans(turns, policy, flush=True) == [(1, 2), (3, 3), (4, 4)]
+
+    def test_every_recording_asks_under_a_token_budget(self) -> None:
+        """Whoever records counts turns only, so it leaves the counting of tokens to whoever seals."""
+        policy = Policy(hot="token_budget")
+
+        assert leaves_hot(unsealed=1, before=None, moments=[START], policy=policy)
