@@ -26,8 +26,12 @@ up: setup ## Run the whole system until Ctrl-C; its data is kept
 	@$(BIN)/memoryos up
 
 .PHONY: test
-test: dev ## Run every test, on real embedded servers
-	@$(BIN)/pytest -n 2 --dist worksteal
+test: dev ## Run every test but the long fault tests, on real embedded servers
+	@$(BIN)/pytest -n 2 --dist worksteal -m "smoke or not faults"
+
+.PHONY: test-faults
+test-faults: dev ## Kill, freeze, cut off and restart everything, and count what is lost: nothing
+	@$(BIN)/pytest -n 2 --dist loadfile -m "faults and not smoke" tests/faults
 
 .PHONY: test-unit
 test-unit: dev ## Run the tests that need no server

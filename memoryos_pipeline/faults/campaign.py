@@ -1,9 +1,11 @@
 """A long run of faults under load: kills of every kind, emptied brokers, restarted databases, in an order of chance."""
 
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -18,6 +20,7 @@ from memoryos_pipeline.faults.recovery import Orphans, Spans, restart_database, 
 from memoryos_pipeline.faults.traffic import Traffic
 from memoryos_pipeline.pipeline import STAGES
 from memoryos_pipeline.readmodels.fault_figures import count_executions, owner_of_kind
+from memoryos_pipeline.store.clock import freeze_clock, read_now
 from memoryos_pipeline.store.ledger import owe
 
 WORKERS = ("ingest,maintenance", "summarize,embed", "heat,forget", "distill,merge")
@@ -25,13 +28,16 @@ WORKERS = ("ingest,maintenance", "summarize,embed", "heat,forget", "distill,merg
 PROCESSES_AN_ENTRY = 2
 MOST_OWED = 600
 """Callers hold back while more work is owed than this, so that faults meet turns on their way in to the end."""
+AHEAD_TURNS = 200
+LOOK_SECONDS = 0.5
 AIM_SECONDS = 3.0
 AIM_POLL_SECONDS = 0.005
+CLOCK_STEPS, CLOCK_STEP_DAYS = 12, 15
 AGENT = "companion"
 ONCE_KINDS = (WorkKind.SUMMARIZE, WorkKind.EMBED, WorkKind.DISTILL)
 """Kinds of which every row stands for one effect."""
 DRAIN_SECONDS = 600.0
-NARROW = {"relay_window": "40", "relay_batch": "10"}
+NARROW = {"relay_window": "12", "relay_batch": "4"}
 """As few messages as keep eight workers busy: what a dead worker held does not stand in a long line again."""
 
 
@@ -76,14 +82,11 @@ class Campaign:
         """Send everything while the faults happen, spread over the turns; drain; check."""
         begun = time.monotonic()
         self._start()
-        traffic = Traffic(self._cluster, self._journal, turns=self._plan.turns, seed=self._plan.seed)
-        traffic.start()
-        try:
+        with Traffic(self._cluster, self._journal, turns=self._plan.turns, seed=self._plan.seed) as traffic:
             self._break_things(traffic)
+            traffic.limit = sys.maxsize
             self._go_on_until(lambda: traffic.is_over, traffic)
             self._go_on_until(lambda: not self._orphans.is_waiting, traffic)
-        finally:
-            traffic.close()
         self._cluster.drain(DRAIN_SECONDS)
         self._orphans.look()
         verdict = check(self._cluster, self._journal.path)
@@ -110,11 +113,18 @@ class Campaign:
     def _break_things(self, traffic: Traffic) -> None:
         faults = self._faults()
         for number, fault in enumerate(faults):
-            enough = self._plan.turns * 0.95 * number / len(faults)
+            enough = self._plan.turns * number // len(faults)
+            traffic.limit = enough + self._plan.turns // len(faults) + AHEAD_TURNS
             self._go_on_until(lambda enough=enough: traffic.sent >= enough, traffic)  # type: ignore[misc]
-            self._orphans.look()
             self._say(f"{number + 1}/{len(faults)} {fault} after {traffic.sent} turns")
             self._strike(fault, traffic)
+            if number % max(1, len(faults) // CLOCK_STEPS) == 0:
+                self._step_clock()
+
+    def _step_clock(self) -> None:
+        """Let half a month pass for what is remembered (not for leases): pages cool and knowledge fades."""
+        with self._cluster.owner.across_tenants() as connection:
+            freeze_clock(connection, read_now(connection) + timedelta(days=CLOCK_STEP_DAYS))
 
     def _strike(self, fault: str, traffic: Traffic) -> None:
         if fault in ("flush", "database"):
@@ -138,15 +148,15 @@ class Campaign:
         if target == WorkKind.FORGET:
             self._owe_forgetting(traffic)
         served = [member for member in self._workers if _serves(member, target)]
-        victim, held = self._kill_at_work(target, served) or self._kill_any(served)
+        victim, held = self._kill_at_work(target, served, traffic) or self._kill_any(served)
         self._tally.held_at_death.update(held or ["nothing"])
         victim.start()
 
-    def _kill_at_work(self, kind: str, served: Sequence[Member]) -> tuple[Member, list[str]] | None:
+    def _kill_at_work(self, kind: str, served: Sequence[Member], traffic: Traffic) -> tuple[Member, list[str]] | None:
         """Kill a worker while it holds a row of a kind; None when none did within a moment."""
         deadline = time.monotonic() + AIM_SECONDS
         while kind in STAGES and time.monotonic() < deadline:
-            self._orphans.look()
+            self._keep_house(traffic)
             with self._cluster.ledger.across_tenants() as connection:
                 pid = owner_of_kind(connection, kind)
             for victim in served:
@@ -172,14 +182,18 @@ class Campaign:
         """Keep house until a claim holds: start the dead again, hold callers back or let them go, time recoveries."""
         while not claim():
             self._cluster.tend()
-            self._orphans.look()
-            if time.monotonic() >= self._next_look:
-                self._next_look = time.monotonic() + 0.5
-                if sum(self._cluster.owed().values()) < MOST_OWED:
-                    traffic.open.set()
-                else:
-                    traffic.open.clear()
+            self._keep_house(traffic)
             time.sleep(POLL_SECONDS)
+
+    def _keep_house(self, traffic: Traffic) -> None:
+        self._orphans.look()
+        if time.monotonic() < self._next_look:
+            return
+        self._next_look = time.monotonic() + LOOK_SECONDS
+        if sum(self._cluster.owed().values()) < MOST_OWED and traffic.sent < traffic.limit:
+            traffic.open.set()
+        else:
+            traffic.open.clear()
 
     def _figures(self, verdict: Verdict, traffic: Traffic, *, seconds: float) -> dict[str, Any]:
         with self._cluster.ledger.across_tenants() as connection:
@@ -210,7 +224,8 @@ class Campaign:
             "fenced_completions": self._cluster.count_written('"work_fenced"'),
             "lease_seconds": float(self._cluster.environment()["MEMORYOS_LEASE_SECONDS"]),
             "recovery_seconds": {
-                "worker_kill": self._orphans.spans.figures(),
+                "worker_kill": self._orphans.offered.figures(),
+                "worker_kill_taken_over": self._orphans.taken.figures(),
                 "broker_wipe": tally.broker.figures(),
                 "database_restart": tally.database.figures(),
             },

@@ -17,15 +17,19 @@ from memoryos_pipeline.sample import sample_turns
 Turn = dict[str, Any]
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
 LANGUAGES = ("en", "ja", "ko", "zh")
+PIECE_TURNS = 15
 AGAIN_SECONDS = 0.2
 FLUSH_SECONDS = 2.0
 
 
 def conversation(turns: int, *, user: str, lang: str = "en", name: str = "c", seed: int = 0) -> list[Turn]:
-    """Return the turns of one conversation, a minute apart: what the sample's people say, begun elsewhere each time."""
+    """Return the turns of one conversation, a minute apart: a piece of what the sample's people say, over and over.
+
+    What comes back grows hot, so that it is distilled and merged as well.
+    """
     told = [turn for turn in sample_turns() if turn["metadata"]["lang"] == lang]
     begin = Random(f"{seed} {user} {name}").randrange(len(told))  # noqa: S311 - repeatable on purpose
-    return [_turn(told[(begin + n) % len(told)], n, user, name) for n in range(turns)]
+    return [_turn(told[(begin + n % PIECE_TURNS) % len(told)], n, user, name) for n in range(turns)]
 
 
 def _turn(told: Turn, n: int, user: str, name: str) -> Turn:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from memoryos_pipeline.faults.cluster import Cluster
-from memoryos_pipeline.faults.members import Member, wait_until
+from memoryos_pipeline.faults.members import POLL_SECONDS, Member, wait_until
 from memoryos_pipeline.readmodels.fault_figures import (
     Held,
     count_done,
@@ -41,7 +41,12 @@ class Orphans:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._waiting: dict[Held, float] = {}
-        self.spans = Spans()
+        self._offered: set[Held] = set()
+        self._next_look = 0.0
+        self.offered = Spans()
+        """Until its doorbell rang again: from then on any worker may take it."""
+        self.taken = Spans()
+        """Until somebody took it, whatever stood before it in the line."""
 
     def kill(self, member: Member, *, at_work_on: str | None = None) -> list[str] | None:
         """Kill a worker where it stands; return the kinds of the rows it held. They are watched from now on.
@@ -66,13 +71,18 @@ class Orphans:
         return bool(self._waiting)
 
     def look(self) -> None:
-        """Note which rows have been taken over."""
-        if not self._waiting:
+        """Note which rows are on offer again, and which have been taken over."""
+        if not self._waiting or time.monotonic() < self._next_look:
             return
+        self._next_look = time.monotonic() + POLL_SECONDS
         with self._cluster.ledger.across_tenants() as connection:
             left = still_orphaned(connection, self._waiting)
         now = time.monotonic()
-        self.spans.seconds += [now - since for row, since in self._waiting.items() if row not in left]
+        taken = self._waiting.keys() - left.keys()
+        offered = {row for row in self._waiting if left.get(row, True)} - self._offered
+        self.taken.seconds += [now - self._waiting[row] for row in taken]
+        self.offered.seconds += [now - self._waiting[row] for row in offered]
+        self._offered |= offered
         self._waiting = {row: since for row, since in self._waiting.items() if row in left}
 
 

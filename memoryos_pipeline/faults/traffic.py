@@ -1,12 +1,15 @@
 """Callers that go on whatever happens: they write both ways, read, and hold back while much is owed."""
 
 import contextlib
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from random import Random
+from types import TracebackType
+from typing import Self
 
 from memoryos_pipeline.client.errors import MemoryClientError
 from memoryos_pipeline.faults.cluster import Cluster
@@ -40,7 +43,10 @@ def stories(turns: int, *, seed: int) -> list[Story]:
 
 
 class Traffic:
-    """Threads that send every story once. `open` lets them send; `sent` counts the turns that were acknowledged."""
+    """Threads that send every story once, from the beginning of its block on, whoever has died.
+
+    They send while `open` is set; `sent` counts the turns that were acknowledged, and at `limit` they close it.
+    """
 
     def __init__(self, cluster: Cluster, journal: ClientJournal, *, turns: int, seed: int) -> None:
         self._cluster = cluster
@@ -56,6 +62,7 @@ class Traffic:
         self.by_queue = sum(len(story.turns) for story in by_queue)
         self.open = threading.Event()
         self.sent = 0
+        self.limit = turns
         self.users: list[str] = []
         self._threads: list[threading.Thread] = []
 
@@ -66,6 +73,15 @@ class Traffic:
         for thread in (*self._threads, threading.Thread(target=self._ask, daemon=True)):
             thread.start()
 
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
     @property
     def is_over(self) -> bool:
         """Whether everything was sent."""
@@ -73,6 +89,7 @@ class Traffic:
 
     def close(self) -> None:
         """Stop, however much is left."""
+        self.limit = sys.maxsize
         self._ended.set()
         self.open.set()
         for writer in self._writers:
@@ -95,6 +112,8 @@ class Traffic:
     def _note(self, user: str, turns: int) -> None:
         with self._lock:
             self.sent += turns
+            if self.sent >= self.limit:
+                self.open.clear()
             if user not in self.users[-8:]:
                 self.users.append(user)
 

@@ -17,7 +17,7 @@ HELD = text("""
 """)
 # Whoever finished a row before it died left it done, or ready without a reason; then nobody has to take it over.
 ORPHANED = text("""
-    select w.work_id, w.fence
+    select w.work_id, w.fence, w.state = 'ready' and w.enqueued_at is not null
       from unnest(cast(:work_ids as bigint[]), cast(:fences as bigint[])) as held(work_id, fence)
       join memoryos.work w on w.work_id = held.work_id and w.fence = held.fence
      where w.state = 'leased' or (w.state = 'ready' and w.last_error_class = 'lease_expired')
@@ -47,6 +47,7 @@ EXECUTIONS = text("""
 """)
 DONE = text("select count(*) from memoryos.work where state = 'done'")
 DEAD = text("select count(*) from memoryos.work where state = 'dead'")
+TROUBLED = text("select count(*) from memoryos.work where attempts > 1 or last_error_class is not null")
 LEASED_BY = text("""
     select owner from memoryos.work where state = 'leased' and kind = :kind order by lease_until desc limit 1
 """)
@@ -69,11 +70,11 @@ def held_by(connection: Connection, pid: int) -> list[tuple[Held, str]]:
     return [(Held(work_id, fence), kind) for work_id, fence, kind in connection.execute(HELD, {"pid": pid})]
 
 
-def still_orphaned(connection: Connection, held: Iterable[Held]) -> set[Held]:
-    """Return those rows of a dead process that nobody has taken over yet."""
+def still_orphaned(connection: Connection, held: Iterable[Held]) -> dict[Held, bool]:
+    """Return those rows of a dead process that nobody has taken over yet, and whether each is on offer again."""
     rows = list(held)
     values = {"work_ids": [row.work_id for row in rows], "fences": [row.fence for row in rows]}
-    return {Held(*row) for row in connection.execute(ORPHANED, values)}
+    return {Held(work_id, fence): is_rung for work_id, fence, is_rung in connection.execute(ORPHANED, values)}
 
 
 def rung_rows(connection: Connection) -> tuple[set[int], str]:
@@ -113,6 +114,12 @@ def count_done(connection: Connection) -> int:
 def count_dead(connection: Connection) -> int:
     """Return how many rows were given up."""
     count: int = connection.execute(DEAD).scalar_one()
+    return count
+
+
+def count_troubled(connection: Connection) -> int:
+    """Return how many rows needed more than one attempt, or have an error as their last word."""
+    count: int = connection.execute(TROUBLED).scalar_one()
     return count
 
 

@@ -29,6 +29,14 @@ from tests.conftest import TEMPLATE
 from tests.faults.crew import fresh_seed
 
 __all__ = ["own_valkey"]
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark everything here: `make test` runs of it what is marked `smoke` as well."""
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.faults)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""A short taste of what tests/faults does at length: a kill, an emptied broker, and nothing lost, doubled or broken."""
+"""A short taste of what tests/faults does at length: a kill, an emptied broker, a restarted database."""
 
 import pytest
 
@@ -14,7 +14,7 @@ DRAIN_SECONDS = 90.0
 @pytest.mark.smoke
 class TestSmoke:
     def test_nothing_is_lost_or_doubled(self, cluster: Cluster, journal: ClientJournal) -> None:
-        """Both ways in, a worker killed before a commit, the broker emptied: every effect is there once."""
+        """Both ways in, a worker killed in a commit, broker emptied, database crashed: every effect is there once."""
         cluster.add_api().start()
         cluster.add_relay().start()
         worker = cluster.add_worker("worker").start(MEMORYOS_FAILPOINTS="before_commit:summarize=kill")
@@ -27,6 +27,7 @@ class TestSmoke:
 
         assert cluster.wait_until(lambda: cluster.fired("before_commit.summarize"), seconds=DRAIN_SECONDS)
         cluster.wipe_broker()
+        cluster.restart_postgres(at_once=True)
         cluster.drain(DRAIN_SECONDS)
 
         assert worker.starts == 2
