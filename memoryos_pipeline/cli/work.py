@@ -1,4 +1,4 @@
-"""`memoryos work show`: one piece of work and what it waits for. `memoryos wait`: until a conversation came through."""
+"""`memoryos work`: one piece of work in words, and the switch of a kind. `memoryos wait`: until it came through."""
 
 import json
 from enum import StrEnum
@@ -17,9 +17,10 @@ from memoryos_pipeline.settings import load_settings
 if TYPE_CHECKING:
     from memoryos_pipeline.readmodels.work_story import WorkStory
 
-app = typer.Typer(help="Look at one piece of work.", no_args_is_help=True)
+app = typer.Typer(help="Look at one piece of work; stop a kind of work and let it go on.", no_args_is_help=True)
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON line.")]
-TIMES = ("created_at", "run_after", "enqueued_at", "lease_until", "finished_at")
+TIMES = ("created_at", "run_after", "enqueued_at", "claimed_at", "lease_until", "deferred_since", "finished_at")
+Kind = Annotated[str, typer.Argument(help="Kind of work, e.g. distill.")]
 
 
 class Stage(StrEnum):
@@ -51,9 +52,43 @@ def show(work_id: Annotated[int, typer.Argument(help="Id of the work.")], as_jso
         _show(Console(), tenant, story)
 
 
+@app.command()
+def pause(
+    kind: Kind,
+    reason: Annotated[str, typer.Option(help="Why; shown wherever the pause is.")] = "paused by an operator",
+    as_json: AsJson = False,
+) -> None:
+    """Stop a kind of work: what is running ends, nothing more of it is published or claimed. Nothing is lost."""
+    from memoryos_pipeline.store.vigilance import pause_kind  # noqa: PLC0415 - other commands start without
+
+    _check_kind(kind)
+    with operating() as operator, operator.ledger.across_tenants() as connection:
+        changed = pause_kind(connection, kind, paused_by="operator", reason=reason)
+    told = f"{kind} work is paused" if changed else f"{kind} work was paused already"
+    typer.echo(json.dumps({"kind": kind, "paused": True, "changed": changed}) if as_json else told)
+
+
+@app.command()
+def resume(kind: Kind, as_json: AsJson = False) -> None:
+    """Let a paused kind of work go on."""
+    from memoryos_pipeline.store.vigilance import resume_kind  # noqa: PLC0415
+
+    with operating() as operator, operator.ledger.across_tenants() as connection:
+        changed = resume_kind(connection, kind)
+    told = f"{kind} work goes on" if changed else f"{kind} work was not paused"
+    typer.echo(json.dumps({"kind": kind, "paused": False, "changed": changed}) if as_json else told)
+
+
+def _check_kind(kind: str) -> None:
+    from memoryos_pipeline.domain.work import WorkKind  # noqa: PLC0415
+
+    if kind not in set(WorkKind):
+        end_with(Console(stderr=True), f"there is no kind of work {kind!r}; there are {', '.join(WorkKind)}")
+
+
 @app.callback()
 def work() -> None:
-    """Look at one piece of work."""
+    """Look at one piece of work; stop a kind of work and let it go on."""
 
 
 def wait(
@@ -109,7 +144,8 @@ def _facts(row: dict[str, Any], whose: str, queue: str) -> dict[str, str]:
         "asked for": f"{row['generation']} times",
         "fence": str(row["fence"]),
         "owner": row["owner"] or "",
-        "last error": row["last_error_class"] or "",
+        "Celery id": row["task_id"] or "",
+        "last error": ": ".join(filter(None, (row["last_error_class"], row["last_error"]))),
     }
     times = {name.removesuffix("_at").replace("_", " "): row[name] for name in TIMES}
     return {**facts, **{name: f"{at:%Y-%m-%d %H:%M:%S}" if at else "" for name, at in times.items()}}

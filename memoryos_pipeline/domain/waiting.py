@@ -1,6 +1,7 @@
 """What a piece of work waits for, in words. Pure: what was seen, and when, goes in; a sentence part comes out."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from memoryos_pipeline.domain.work import QUEUE_OF_KIND, WorkKind
@@ -29,7 +30,8 @@ class Standing:
 class Sightings:
     """When processes were last seen, by the wall clock of the database; None is never.
 
-    `queue_at` is when anything of the queue was last begun or ended; None says nothing.
+    `queue_at` is when anything of the queue was last begun or ended; None says nothing. `paused` has the reason of
+    each kind that nobody may take.
     """
 
     now: datetime
@@ -37,6 +39,7 @@ class Sightings:
     worker_at: datetime | None = None
     queue_at: datetime | None = None
     on_hold: bool = False
+    paused: Mapping[str, str] = field(default_factory=dict)
 
 
 def queue_of(kind: str) -> str:
@@ -87,6 +90,11 @@ def _leased(work: Standing, seen: Sightings) -> str:
 def _ready(work: Standing, seen: Sightings) -> str:
     if work.attempts >= work.max_attempts:
         return f"no try is left; waits for {_absence('the relay', seen.relay_at, seen.now)} to bury it"
+    if work.kind in seen.paused:
+        reason = seen.paused[work.kind]
+        return f"waits for an operator: {work.kind} work is paused ({reason}); `memoryos work resume {work.kind}`"
+    if work.kind not in set(WorkKind):
+        return f"waits for newer code: nobody here knows {work.kind} work; update relay and workers"
     if work.run_after > seen.now:
         after = f", after a failure ({work.last_error_class})" if work.last_error_class else ""
         wait = duration(work.run_after - seen.now)

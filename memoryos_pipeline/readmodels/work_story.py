@@ -15,7 +15,7 @@ from memoryos_pipeline.store.watermarks import read_sightings
 WORK = text("""
     select w.work_id, s.user_id, s.agent_id, w.scope_id, w.kind, w.subject_key, w.state, w.generation, w.fence,
            w.attempts, w.max_attempts, w.executions, w.deferrals, w.run_after, w.enqueued_at, w.lease_until, w.owner,
-           w.last_error_class, w.created_at, w.finished_at
+           w.last_error_class, w.last_error, w.task_id, w.claimed_at, w.deferred_since, w.created_at, w.finished_at
       from memoryos.work w
       join memoryos.scope s on s.tenant_id = w.tenant_id and s.scope_id = w.scope_id
      where w.tenant_id = :tenant_id and w.work_id = :work_id

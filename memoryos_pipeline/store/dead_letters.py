@@ -44,7 +44,8 @@ PLACE = text("""
 REPLAY = text("""
     with revived as (
         update memoryos.work
-           set state = 'ready', attempts = 0, run_after = clock_timestamp(), enqueued_at = null, finished_at = null
+           set state = 'ready', attempts = 0, run_after = clock_timestamp(), enqueued_at = null, finished_at = null,
+               deferred_since = null
          where tenant_id = :tenant_id and work_id = any(cast(:work_ids as bigint[])) and state = 'dead'
         returning tenant_id, work_id, scope_id
     ), marked as (

@@ -30,6 +30,7 @@ _AGAIN = """ update
            attempts = case when work.state in ('done', 'cancelled') then 0 else work.attempts end,
            enqueued_at = case when work.state in ('done', 'cancelled') then null else work.enqueued_at end,
            finished_at = case when work.state in ('done', 'cancelled') then null else work.finished_at end,
+           deferred_since = case when work.state in ('done', 'cancelled') then null else work.deferred_since end,
            run_after = case when work.state in ('done', 'cancelled') then excluded.run_after
                             when work.state = 'ready' and work.last_error_class is not null then work.run_after
                             else least(work.run_after, excluded.run_after) end
@@ -40,17 +41,21 @@ OWE_ONCE = text(_OWE + " nothing")
 _CLAIM = """
     update memoryos.work w
        set state = 'leased', fence = w.fence + 1, attempts = w.attempts + 1, executions = w.executions + 1,
-           owner = :owner, lease_until = clock_timestamp() + :lease_seconds * interval '1 second'
+           owner = :owner, task_id = :task_id, claimed_at = clock_timestamp(),
+           lease_until = clock_timestamp() + :lease_seconds * interval '1 second'
       from (select work_id, state = 'leased' or last_error_class is not distinct from 'lease_expired' as vanished
               from memoryos.work
              where work_id = any(cast(:work_ids as bigint[]))
                and attempts < max_attempts
+               and kind = any(coalesce(cast(:kinds as text[]), array[kind]))
+               and not exists (select from memoryos.paused_kind p where p.kind = work.kind)
                and ((state = 'ready' and run_after <= clock_timestamp())
                     or (state = 'leased' and lease_until < clock_timestamp()))
              order by work_id for update {locked}) due
      where w.work_id = due.work_id
     returning w.work_id, w.tenant_id, w.scope_id, w.kind, w.subject_key, w.generation, w.fence, w.attempts,
-              w.max_attempts, due.vanished
+              w.max_attempts, due.vanished,
+              coalesce(cast(extract(epoch from clock_timestamp() - w.deferred_since) as float8), 0)
 """
 CLAIM = text(_CLAIM.format(locked="skip locked"))
 CLAIM_WAITING = text(_CLAIM.format(locked=""))
@@ -59,7 +64,8 @@ CLAIM_WAITING = text(_CLAIM.format(locked=""))
 STILL_DUE = text("""
     select work_id from memoryos.work
      where work_id = any(cast(:work_ids as bigint[])) and state = 'ready' and run_after <= clock_timestamp()
-       and attempts < max_attempts
+       and attempts < max_attempts and kind = any(coalesce(cast(:kinds as text[]), array[kind]))
+       and not exists (select from memoryos.paused_kind p where p.kind = work.kind)
      order by work_id
 """)
 LOCK_PATIENCE = text("select set_config('lock_timeout', '2s', true)")
@@ -83,19 +89,28 @@ STILL_HELD = text("""
       join memoryos.work w on w.work_id = held.work_id and w.fence = held.fence and w.state = 'leased'
 """)
 
+# Rows are locked in the order of their ids: two workers that complete many at once never wait for each other in a ring.
 COMPLETE = text("""
-    update memoryos.work
-       set state = case when generation = :generation then 'done' else 'ready' end,
-           finished_at = case when generation = :generation then clock_timestamp() end,
-           attempts = case when generation = :generation then attempts else 0 end,
-           run_after = case when generation = :generation then run_after else clock_timestamp() end,
-           enqueued_at = null, lease_until = null, owner = null, last_error_class = null
-     where work_id = :work_id and fence = :fence and state = 'leased'
-    returning work_id
+    with held as (
+        select w.work_id, given.generation
+          from unnest(cast(:work_ids as bigint[]), cast(:fences as bigint[]), cast(:generations as bigint[]))
+               as given(work_id, fence, generation)
+          join memoryos.work w on w.work_id = given.work_id and w.fence = given.fence and w.state = 'leased'
+         order by w.work_id for update of w
+    )
+    update memoryos.work w
+       set state = case when w.generation = held.generation then 'done' else 'ready' end,
+           finished_at = case when w.generation = held.generation then clock_timestamp() end,
+           attempts = case when w.generation = held.generation then w.attempts else 0 end,
+           run_after = case when w.generation = held.generation then w.run_after else clock_timestamp() end,
+           enqueued_at = null, lease_until = null, owner = null, last_error_class = null, last_error = null,
+           deferred_since = null
+      from held
+     where w.work_id = held.work_id
 """)
 
 HOLD = text("""
-    update memoryos.work set attempts = least(attempts, 1)
+    update memoryos.work set attempts = least(attempts, 1), deferred_since = null
      where work_id = :work_id and fence = :fence and state = 'leased'
     returning work_id
 """)
@@ -108,9 +123,19 @@ FAIL = text("""
            deferrals = deferrals + case when :burns_attempt then 0 else 1 end,
            run_after = clock_timestamp() + :delay_seconds * interval '1 second',
            finished_at = case when :dead and attempts >= :attempts then clock_timestamp() end,
-           enqueued_at = null, lease_until = null, owner = null, last_error_class = :error_class
+           deferred_since = case when not :burns_attempt then coalesce(deferred_since, clock_timestamp()) end,
+           enqueued_at = null, lease_until = null, owner = null, last_error_class = :error_class, last_error = :error
      where work_id = :work_id and fence = :fence and state = 'leased'
     returning state
+""")
+
+# Work that got past what stopped it begins anew, as if it had just been owed.
+RENEW = text("""
+    update memoryos.work
+       set state = 'ready', attempts = 0, run_after = clock_timestamp(), deferred_since = null,
+           enqueued_at = null, lease_until = null, owner = null, last_error_class = null, last_error = null
+     where work_id = :work_id and fence = :fence and state = 'leased'
+    returning work_id
 """)
 
 REST = text("""
@@ -148,10 +173,25 @@ def complete(connection: Connection, lease: Lease) -> None:
 
     A row whose generation was raised meanwhile goes back to ready instead.
     """
-    values = {"work_id": lease.work_id, "fence": lease.fence, "generation": lease.generation}
-    if connection.execute(COMPLETE, values).first() is None:
+    complete_all(connection, [lease])
+
+
+def complete_all(connection: Connection, leases: Sequence[Lease]) -> None:
+    """Mark work rows of one tenant done in the transaction of all their effects. Raises FencedError when one was lost.
+
+    Nothing may then be committed: the effects of the others are in the same transaction.
+    """
+    values = {**_held(leases), "generations": [lease.generation for lease in leases]}
+    if connection.execute(COMPLETE, values).rowcount != len(leases):
         raise FencedError
-    reach("before_commit", lease.kind, work_id=lease.work_id, fence=lease.fence)
+    for lease in leases:
+        reach("before_commit", lease.kind, work_id=lease.work_id, fence=lease.fence)
+
+
+def renew(connection: Connection, lease: Lease) -> None:
+    """Let work begin anew at once, in the transaction that took away what stopped it. Raises FencedError."""
+    if connection.execute(RENEW, {"work_id": lease.work_id, "fence": lease.fence}).first() is None:
+        raise FencedError
 
 
 def hold(connection: Connection, lease: Lease) -> None:
@@ -175,14 +215,29 @@ class Ledger:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def claim(self, work_ids: Iterable[int], *, owner: str, lease_seconds: float) -> list[Lease]:
+    def claim(
+        self,
+        work_ids: Iterable[int],
+        *,
+        owner: str,
+        lease_seconds: float,
+        kinds: Iterable[str] | None = None,
+        task_id: str | None = None,
+    ) -> list[Lease]:
         """Claim those rows that are due, counting the attempt before it runs. Others are left out, silently.
 
-        A row that is locked at this moment is waited for: passing it over would lose its doorbell until the relay
-        finds the stamp stale.
+        So are rows of a paused kind, and of a kind not among `kinds`: newer code has written them. `task_id` names
+        the message. A row that is locked at this moment is waited for: passing it over would lose its doorbell until
+        the relay finds the stamp stale.
         """
         asked = list(work_ids)
-        values = {"work_ids": asked, "owner": owner, "lease_seconds": lease_seconds}
+        values = {
+            "work_ids": asked,
+            "owner": owner,
+            "lease_seconds": lease_seconds,
+            "kinds": None if kinds is None else list(kinds),
+            "task_id": task_id,
+        }
         with self._database.across_tenants() as connection:
             rows = list(connection.execute(CLAIM, values).all())
             locked = connection.execute(STILL_DUE, values).scalars().all() if len(rows) < len(asked) else ()
@@ -217,11 +272,12 @@ class Ledger:
             "burns_attempt": decision.burns_attempt,
             "delay_seconds": decision.delay_seconds,
             "error_class": error_class,
+            "error": error[:2000],
         }
         with self._database.across_tenants() as connection:
             state = connection.execute(FAIL, values).scalar()
             if state == "dead":
-                connection.execute(DEAD_LETTER, {**values, "tenant_id": lease.tenant_id, "error": error[:2000]})
+                connection.execute(DEAD_LETTER, {**values, "tenant_id": lease.tenant_id})
         return state is not None
 
     def release(self, leases: Sequence[Lease]) -> None:

@@ -32,11 +32,15 @@ PICK = text("""
     ), dealt as (
         select work_id from offered order by round, work_id limit :room
     ), locked as (
-        select work_id from memoryos.work where work_id in (select work_id from dealt) and state = 'ready'
-         for update skip locked
+        select work_id, enqueued_at is not null as again from memoryos.work
+         where work_id in (select work_id from dealt) and state = 'ready' for update skip locked
+    ), counted as (
+        insert into memoryos.counter (name, total)
+        select 'republished', count(*) from locked where again having count(*) > 0
+        on conflict (name) do update set total = counter.total + excluded.total
     )
-    update memoryos.work set enqueued_at = clock_timestamp()
-     where work_id in (select work_id from locked) returning work_id
+    update memoryos.work w set enqueued_at = clock_timestamp() from locked
+     where w.work_id = locked.work_id returning w.work_id
 """)
 
 UNSTAMP = text(
@@ -68,8 +72,23 @@ REAP = text("""
     select count(*) from reaped
 """)
 
+# A step a kind, however many rows wait.
 UNKNOWN_KINDS = text("""
-    select distinct kind from memoryos.work where state = 'ready' and not kind = any(cast(:known as text[]))
+    with recursive waiting(kind) as (
+        (select kind from memoryos.work where state = 'ready' order by kind limit 1)
+        union all
+        select (select w.kind from memoryos.work w where w.state = 'ready' and w.kind > waiting.kind
+                 order by w.kind limit 1)
+          from waiting where waiting.kind is not null
+    )
+    select kind from waiting where kind is not null and not kind = any(cast(:known as text[]))
+""")
+LEASED_KINDS = text("""
+    select distinct kind from memoryos.work where state = 'leased' and lease_until >= clock_timestamp()
+""")
+LAST_SLOT = text("""
+    select cast(extract(epoch from clock_timestamp() - max(started_at)) as float8) from memoryos.periodic_run
+     where name = any(cast(:names as text[])) and slot > clock_timestamp() - interval '1 day'
 """)
 
 
@@ -81,7 +100,7 @@ def count_in_broker(connection: Connection, kinds: Sequence[str], *, stale_secon
 
 
 def pick_due(connection: Connection, kind: str, *, room: int, stale_seconds: float) -> list[int]:
-    """Stamp and return up to `room` due rows of a kind, tenants taking turns."""
+    """Stamp and return up to `room` due rows of a kind, tenants taking turns; those rung for in vain are counted."""
     values = {"kind": kind, "room": room, "stale_seconds": stale_seconds}
     return sorted(connection.execute(PICK, values).scalars())
 
@@ -105,3 +124,14 @@ def reap_expired(connection: Connection) -> int:
 def unknown_kinds(connection: Connection, known: Sequence[str]) -> list[str]:
     """Return kinds that newer code has written and this code cannot do; they are left alone."""
     return list(connection.execute(UNKNOWN_KINDS, {"known": list(known)}).scalars())
+
+
+def leased_kinds(connection: Connection) -> set[str]:
+    """Return kinds of which something is being done right now."""
+    return set(connection.execute(LEASED_KINDS).scalars())
+
+
+def seconds_since_slot(connection: Connection, names: Sequence[str]) -> float | None:
+    """Return for how long none of these sweeps has begun; None when none has within a day."""
+    seconds: float | None = connection.execute(LAST_SLOT, {"names": list(names)}).scalar()
+    return seconds

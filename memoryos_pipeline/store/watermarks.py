@@ -13,7 +13,12 @@ from memoryos_pipeline.domain.waiting import Sightings, Standing, moment, waits_
 STAGES = ("recorded", "sealed", "summarized", "embedded", "segmented", "distilled", "merged")
 """The watermarks, in the order a turn passes them."""
 
+# A page that merging was given up for was passed over: it is not merged before somebody replays it.
 MARKS = text("""
+    with set_aside as materialized (
+        select subject_key from memoryos.work
+         where tenant_id = :tenant_id and kind = 'merge_page' and state in ('ready', 'leased', 'dead')
+    )
     select c.scope_id, c.next_seq - 1 as recorded, c.sealed_through as sealed,
            coalesce(p.summarized, c.sealed_through) as summarized, coalesce(p.embedded, c.sealed_through) as embedded,
            coalesce(p.segmented, c.sealed_through) as segmented, coalesce(p.distilled, c.sealed_through) as distilled,
@@ -26,13 +31,19 @@ MARKS = text("""
                   min(first_seq) filter (where assigned_at is null and extract_ordinal is null) - 1 as segmented,
                   min(first_seq) filter (where extracted_at is null) - 1 as distilled,
                   min(first_seq) filter (where extracted_at is null or extract_ordinal is null
-                                            or extract_ordinal > s.merged_ordinal) - 1 as merged
+                                            or extract_ordinal > s.merged_ordinal
+                                            or cast(page_id as text) in (select subject_key from set_aside)) - 1
+                      as merged
              from memoryos.page where tenant_id = c.tenant_id and conversation_id = c.conversation_id) p
      where c.tenant_id = :tenant_id and c.conversation_id = :conversation_id
 """)
 PAGES = text("""
     select page_id, first_seq, summarized_at is not null as is_summarized, extract_ordinal, cools_at,
-           extracted_at is not null as is_distilled
+           extracted_at is not null as is_distilled,
+           exists (select from memoryos.work w
+                    where w.tenant_id = page.tenant_id and w.kind = 'merge_page'
+                      and w.subject_key = cast(page.page_id as text)
+                      and w.state in ('ready', 'leased', 'dead')) as is_set_aside
       from memoryos.page
      where tenant_id = :tenant_id and conversation_id = :conversation_id
        and first_seq = any(cast(:firsts as bigint[]))
@@ -48,7 +59,8 @@ SIGHTINGS = text("""
            (select max(beat_at) from memoryos.heartbeat where role = 'worker') as worker_at,
            (select max(coalesce(finished_at, case when state = 'leased' then clock_timestamp() end)) from memoryos.work
              where tenant_id = :tenant_id and kind = any(cast(:kinds as text[]))) as queue_at,
-           coalesce((select on_hold from memoryos.tenant where tenant_id = :tenant_id), false) as on_hold
+           coalesce((select on_hold from memoryos.tenant where tenant_id = :tenant_id), false) as on_hold,
+           coalesce((select jsonb_object_agg(kind, reason) from memoryos.paused_kind), '{}') as paused
 """)
 # A turn beyond indexed_through is read by every search as it stands; what is sealed and not indexed is found by its
 # words but not by its meaning.
@@ -116,7 +128,7 @@ def read_standings(connection: Connection, tenant_id: UUID, keys: Iterable[Key])
 def read_sightings(connection: Connection, tenant_id: UUID, *, kinds: Iterable[str] = ()) -> Sightings:
     """Return when relay and workers were last seen, and when work of these kinds last moved."""
     row = connection.execute(SIGHTINGS, {"tenant_id": tenant_id, "kinds": list(kinds)}).one()
-    return Sightings(row.now, row.relay_at, row.worker_at, row.queue_at, row.on_hold)
+    return Sightings(row.now, row.relay_at, row.worker_at, row.queue_at, row.on_hold, row.paused)
 
 
 def read_behind(connection: Connection, tenant_id: UUID, scope_id: UUID, *, position: int) -> Behind:
@@ -142,9 +154,13 @@ def _key(stage: str, page: Row[Any] | None, row: Row[Any]) -> Key | None:
         return "summarize", str(page.page_id)
     if stage == "segmented":
         return "segment", str(row.scope_id)
-    if page.extract_ordinal is None:
-        return None
-    return ("merge", str(row.scope_id)) if page.is_distilled else ("distill", str(page.page_id))
+    return None if page.extract_ordinal is None else _knowledge_key(page, row)
+
+
+def _knowledge_key(page: Row[Any], row: Row[Any]) -> Key:
+    if not page.is_distilled:
+        return "distill", str(page.page_id)
+    return ("merge_page", str(page.page_id)) if page.is_set_aside else ("merge", str(row.scope_id))
 
 
 class _Teller:

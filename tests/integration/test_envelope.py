@@ -101,13 +101,13 @@ class TestDeliver:
         assert _rows(stack)[0] == ("dead", 1, 0, "permanent")
 
     def test_work_of_newer_code_is_left_for_newer_workers(self, stack: Stack, process: Runtime) -> None:
-        """An unknown kind is put back without burning an attempt."""
+        """An unknown kind is not even claimed: neither its fence nor its age moves."""
         ids = _owe(stack, WorkKind.MERGE)
         with stack.app.transaction(stack.tenant_id) as connection:
             connection.execute(text("update memoryos.work set kind = 'from_the_future'"))
         envelope.deliver(ids)
 
-        assert _rows(stack) == [("ready", 0, 1, "deferred")]
+        assert _rows(stack) == [("ready", 0, 0, None)]
 
     @pytest.mark.parametrize("nonsense", [None, "1", [True], [1.5], [-1], [2**70], [{"a": 1}], [999_999]])
     def test_nonsense_has_no_effect(self, stack: Stack, process: Runtime, nonsense: object) -> None:

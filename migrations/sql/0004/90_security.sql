@@ -24,6 +24,7 @@ grant select (tokens_per_day) on memoryos.tenant to memoryos_ledger;
 grant delete on memoryos.budget, memoryos.reservation to memoryos_ledger;
 
 -- Retention: the ledger role sees when something happened and may let it go, and still reads nothing that was said.
+grant select (tenant_id, retrieval_id, owner_kind, owner_id, cause) on memoryos.access_event to memoryos_ledger;
 grant delete on memoryos.access_event to memoryos_ledger;
-grant select (tenant_id, event_id, recorded_at) on memoryos.event to memoryos_ledger;
+grant select (tenant_id, event_id, kind, recorded_at) on memoryos.event to memoryos_ledger;
 grant delete on memoryos.event to memoryos_ledger;
