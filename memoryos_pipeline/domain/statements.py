@@ -10,10 +10,13 @@ from memoryos_pipeline.domain.language import HANGUL, HIRAGANA, KATAKANA, split_
 
 MAX_SENTENCE_CHARACTERS = 400
 
+KOREAN_N = "".join(chr(0xAC00 + 28 * n + 4) for n in range(399))
+"""Syllables that end in ㄴ: before 가요 they ask (좋은가요), where others go (회사에 가요)."""
 _QUESTION = re.compile(
     r"[?？]\s*[」』\"”)]*$"
     r"|(?:でしょうか|ですか|ますか|ませんか|だろうか|かな|ありますか|のか)[。.]*$"
-    r"|(?:나요|까요|을까|ㄹ까|가요|니|냐|은지요)[.]*$|(?:吗|呢|么|是不是|对不对)[。.]*$"
+    rf"|(?:나요|까요|을까|ㄹ까|[{KOREAN_N}]가요|니|냐|은지요)[.]*$"
+    r"|(?:吗|呢|么|是不是|对不对)[。.]*$"
     r"|^(?:what|when|where|who|why|how|which|whose|can you|could you|do you|did you|does|are you|is it|should i)\b",
     re.IGNORECASE,
 )
@@ -34,6 +37,10 @@ _HEARSAY = re.compile(
     r"|(?:同事|朋友|他们?|她们?|别人|大家|人家|老板|邻居)[^。，]{0,4}(?:觉得|认为|以为|说|猜)我",
     re.IGNORECASE,
 )
+_AUTHORITY = re.compile(
+    r"\b(?:tests?|results?|doctors?|scan|lab|specialist|allergist|physician|dentist)\b \w+", re.IGNORECASE
+)
+"""Who examines somebody knows it better than they do."""
 _OWN_THOUGHT = re.compile(r"\bi (?:think|thought|said|believe|told \w+)\b", re.IGNORECASE)
 _ORDER = re.compile(
     r"^(?:please|tell me|help me|give me|show me|write|explain|suggest|recommend|remind me|let's|imagine)\b"
@@ -81,15 +88,26 @@ _FIRST_PERSON = re.compile(
     r"|私|わたし|僕|ぼく|俺|うち[のはが]|自分|나[는도의를]|내가|내 |저[는도의를]|제가|제 |우리|我|咱",
     re.IGNORECASE,
 )
-_OTHER_TOPIC_JA = re.compile(
-    r"(?:^|[、。\s])(?!(?:(?:私|僕|俺|わたし)の)?(?:私|わたし|僕|ぼく|俺|うち|自分|私たち|僕たち|今|実|本当|最近"
-    r"|名前|仕事|職業|趣味|誕生日)(?:は|が))"
-    r"[^、。\s]{0,11}?[^、。\s月日年朝夜昼週末](?:は|が)"
+_OWN_TOPICS_JA = (
+    r"(?:私|わたし|僕|ぼく|俺|うち|自分|私たち|僕たち|今|実|本当|最近|名前|仕事|職業|本業|本職|趣味|誕生日|自宅|住まい|我が家|家|勤め先|勤務先|職場|会社に"
+    r"|通勤|通勤手段|出勤|朝|毎朝|朝食に|朝食|朝ごはんに|朝の飲み物|飲み物|いつもの飲み物|一日|昔|普段|平日|車|愛車|(?:今|一番|いちばん|最も)*好きな[一-鿿ァ-ヶー]{1,6}"
+    r"|(?:お気に入り|推し)の[一-鿿ァ-ヶー]{1,6}|映画で|本で|音楽で|検査|膝|腰|頭|体|足|肩|目|胃|お金|時間|日課|医者|先生|体調|(?:犬|猫|子犬|子猫|うさぎ|ペット|インコ)(?:の名前)?)"
 )
+"""What a clause of theirs may be about: themselves, and what everybody has one of."""
+_OTHER_TOPIC_JA = re.compile(
+    rf"(?:^|[、。\s])(?!(?:(?:私|僕|俺|わたし|うち|我が家|自分)の)?{_OWN_TOPICS_JA}(?:は|が|も))"
+    r"[^、。\s]{0,11}?(?:[^、。\s月日年朝夜昼週末でにとら]は|[^、。\s月日年朝夜昼週末]が)"
+)
+_OWN_TOPICS_KO = (
+    r"(?:지금|이제|오늘|어제|내일|요즘|사실|평소|주말|원래|예전|올해|당분간|직업|일|이름|나이|생일|취미"
+    r"|집|자택|직장|회사|아침|아침 음료|음료|출근|출퇴근|통근|통근 수단|차|영화|최애 영화"
+    r"|좋아하|마시|배우|다니|만나|사귀|먹|하|타|무릎|허리|몸|머리|돈|시간|의사|검사 결과"
+    r"|강아지|고양이|토끼|반려견|강아지 이름|고양이 이름)"
+)
+"""Topics of their own, and verbs whose form before a noun looks like a topic (좋아하는)."""
 _OTHER_TOPIC_KO = re.compile(
-    r"(?:^|[,.\s])(?!(?:제 |내 )?(?:지금|오늘|어제|내일|요즘|사실|평소|주말|원래|예전|직업|이름|나이|생일|취미)"
-    r"(?:은|는|이|가|에는)?\s)"
-    r"(?:제 |내 |우리 )?[가-힣]{1,8}(?:은|는|이|가|께서|한테는) "
+    rf"(?:^|[,.\s])(?!(?:제 |내 |우리 |저희 )?{_OWN_TOPICS_KO}(?:은|는|이|가|에는|엔)?(?:\s|$))"
+    r"(?:제 |내 |우리 |저희 )?[가-힣]{1,8}(?:은|는|이|가|께서|한테는) "
 )
 _SPEAKER_AS_TOPIC = re.compile(
     r"(?:私|わたし|僕|ぼく|俺|うち|自分)(?:は|も|が)|(?:^|[\s,])(?:나는|난|저는|전|내가|제가|우리는|저희는|저도|나도) "
@@ -151,7 +169,7 @@ def states_something(sentence: Sentence) -> bool:
         return False
     if _SUPPOSED.search(sentence.plain) or _ORDER.search(sentence.plain.strip()):
         return False
-    heard = _HEARSAY.search(sentence.plain)
+    heard = None if _AUTHORITY.search(sentence.plain) else _HEARSAY.search(sentence.plain)
     return (heard is None or _OWN_THOUGHT.search(sentence.plain) is not None) and _has_words(sentence.plain)
 
 

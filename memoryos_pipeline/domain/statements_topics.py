@@ -65,14 +65,20 @@ _PATTERNS = {name: (weight, re.compile(source, re.IGNORECASE)) for name, (weight
 SMALL_IMPORTANCE = 0.3
 
 _RELATIVES = (
-    r"(?:friend|mother|father|brother|sister|wife|husband|son|daughter|boss|partner|cousin|aunt|uncle|colleague|neighbor"
-    r"|boyfriend|girlfriend|roommate|teacher)"
+    r"(?:friend|mother|father|brother|sister|wife|husband|son|daughter|niece|nephew|boss|manager|partner|cousin|aunt|uncle|colleague"
+    r"|co-?worker|neighbou?r|boyfriend|girlfriend|room ?mate|flat ?mate|teacher|dentist|doctor|landlord|grandmother|grandfather)"
 )
 _PERSONS = (
-    re.compile(rf"\b(?:my|our) (?:\w+ )?{_RELATIVES},? (?P<v>[A-Z][a-z'’-]+)"),
-    re.compile(r"(?:妻|夫|友人|友達|上司|同僚|弟|妹|兄|姉|息子|娘)の(?P<v>[一-鿿ァ-ヶー]{1,6})(?=[とはがをにも、])"),
-    re.compile(r"(?:친구|동생|남동생|여동생|언니|오빠|누나|형|아들|딸|상사) (?P<v>[가-힣]{2,3}?)(?=이?[는가를와랑]|은|이|을|과|의|\s)"),
-    re.compile(r"(?:朋友|女儿|儿子|先生|丈夫|妻子|老婆|老公|同事|老板|弟弟|妹妹|哥哥|姐姐)(?P<v>[\u4e00-\u9fff]{2,3}?)(?=的|在|和|，|。|说|是|去|来|对|$)"),
+    re.compile(rf"\b(?:[Mm]y|[Oo]ur) (?:\w+ )?{_RELATIVES},? (?P<v>[A-Z][a-z'’-]+)"),
+    re.compile(r"(?:妻|夫|友人|友達|上司|部下|同僚|弟|妹|兄|姉|息子|娘|姪|甥|いとこ|叔父|叔母|隣|先生|歯医者|大家|彼氏|彼女)の(?P<v>[一-鿿ァ-ヶー]{1,6})(?=さん|[とはがをにも、])"),
+    re.compile(
+        r"(?:친구|동생|남동생|여동생|언니|오빠|누나|형|아들|딸|상사|동료|조카|사촌|이웃|삼촌|이모|고모|선생님|의사|남편|아내) (?P<v>[가-힣]{2,3}?)"
+        r"(?=이?[는가를와랑]|은|이|을|과|의|\s)"
+    ),
+    re.compile(
+        r"(?:朋友|女儿|儿子|先生|丈夫|妻子|老婆|老公|同事|老板|弟弟|妹妹|哥哥|姐姐|侄女|侄子|表[哥弟姐妹]|邻居|牙医|医生|房东|叔叔|阿姨)(?P<v>[\u4e00-\u9fff]{2,3}?)"
+        r"(?=的|在|和|，|。|说|是|去|来|对|讨厌|喜欢|爱|搬|住|有|$)"
+    ),
 )  # fmt: skip
 _NAMES = (
     re.compile(r"(?<=[a-z,;] )(?P<v>[A-Z][a-z'’-]+(?: [A-Z][a-z'’-]+){0,3})"),
@@ -92,12 +98,26 @@ _CORRECTION = re.compile(
     r"|^(?:不|不对|错了|不不)[，,。 ].*(?:是|说)|不是[^，。]{1,12}[，,]?(?:而)?(?:是|叫)|我说的是",
     re.IGNORECASE,
 )
+_TAKES_BACK = re.compile(
+    r"\b(?:wrong|incorrect|mistaken?|mixed (?:\w+ )?up|misunderst\w+|misheard|confused|never said|didn't say|i said|i meant|actually|correction|that's not|no,|nope)"
+    r"|間違|違(?:い|う|って)|ちが(?:い|う)|誤解|勘違い|訂正|言って(?:い)?(?:ません|ない)|言いました|^(?:いや|いえ|いいえ)"
+    r"|틀렸|틀린|아니에요|잘못|오해|착각|한 적 ?없|했잖|라고 했|말했|^(?:아니|아뇨)"
+    r"|错|不对|搞混|弄混|误会|没说|说的是|记反|更正",
+    re.IGNORECASE,
+)
+"""Words by which somebody takes back what the other said."""
+_WORDS = r"[\w' -]{2,30}?"
 _SWAPPED = (
-    re.compile(r"\bi (?:said|meant) (?P<right>[\w' ]{2,30}?),? not (?P<wrong>[\w' ]{2,30})", re.IGNORECASE),
-    re.compile(r"\bnot (?P<wrong>[\w' ]{2,30}?),? but (?P<right>[\w' ]{2,30})", re.IGNORECASE),
+    re.compile(rf"\b(?:never said|didn't say|don't mean|is not|isn't|wasn't|not) (?P<wrong>{_WORDS}),? (?:but|(?:i said|i meant|it is|it's|that is|it was|rather)) (?P<right>{_WORDS})(?=[,.!;]|$)", re.IGNORECASE),
+    re.compile(rf"\b(?:i said|i meant|it is|it's|that is|that's|it was|(?:live|work)s? (?:in|at)) (?P<right>{_WORDS}),?(?: and| but)? (?:not|never) (?P<wrong>{_WORDS})(?=[,.!;]|$)", re.IGNORECASE),
     re.compile(r"(?P<wrong>[^、。\s]{1,12}?)(?:では|じゃ)な(?:くて|く)、?(?P<right>[^、。\s]{1,12}?)(?:です|だ|と|。|$)"),
-    re.compile(r"(?P<wrong>[가-힣0-9]+?)(?:이|가) 아니라 (?P<right>[가-힣0-9]+?)(?:이라고|라고|이에요|예요|입니다|이야|야|에|[.]|$)"),
-    re.compile(r"不是“?(?P<wrong>[^，。“”]{1,10})”?[，,]?(?:而)?(?:是叫|是|叫)“?(?P<right>[^，。“”]{1,10})"),
+    re.compile(r"(?P<wrong>[^、。\s]{1,12}?)(?:とは|だとは|なんて)言って(?:い)?(?:ません|ない)[^、。]{0,4}[、。]\s*(?P<right>[^、。\s]{1,12}?)(?:です|だ|と|。|$)"),
+    re.compile(r"(?P<wrong>[가-힣A-Za-z0-9]+?)(?:이|가) 아니라 (?P<right>[가-힣A-Za-z0-9]+?)(?:이라고|라고|이에요|예요|입니다|이야|야|에|[.]|$)"),
+    re.compile(r"(?P<wrong>[가-힣A-Za-z0-9]+?)(?:이라고|라고|이라|라)? (?:한|말한) 적 ?(?:이 )?없[가-힣]*[,.]? (?P<right>[가-힣A-Za-z0-9]+?)(?:이라고|라고|이에요|예요|입니다|이야|야|[.]|$)"),
+    re.compile(r"(?P<wrong>[가-힣A-Za-z0-9]+?) 말고 (?P<right>[가-힣A-Za-z0-9]+?)(?:이라고|라고|이에요|예요|입니다|이야|야|[.]|$)"),
+    re.compile(r"不是“?(?P<wrong>[^，。“”]{1,10}?)”?[，,]?(?:而)?(?:是叫|是|叫)“?(?P<right>[^，。“”]{1,10})"),
+    re.compile(r"(?:没说|没有说)过?“?(?P<wrong>[^，。“”]{1,10}?)”?[，,](?:我)?(?:说的)?(?:是)“?(?P<right>[^，。“”]{1,10})"),
+    re.compile(r"(?:说的)?是“?(?P<right>[^，。“”]{1,10}?)”?[，,](?:而)?不是“?(?P<wrong>[^，。“”]{1,10})"),
 )  # fmt: skip
 
 
@@ -133,9 +153,9 @@ def find_entities(text: str, speaker: str) -> tuple[tuple[str, str], ...]:
 
 def find_correction(text: str) -> Correction | None:
     """Return what a statement corrects, or None when it corrects nothing."""
-    if _CORRECTION.search(text) is None:
+    swapped = next((match for pattern in _SWAPPED if (match := pattern.search(text))), None)
+    if _CORRECTION.search(text) is None and (swapped is None or _TAKES_BACK.search(text) is None):
         return None
-    for pattern in _SWAPPED:
-        if match := pattern.search(text):
-            return Correction(match["wrong"].strip(), match["right"].strip())
-    return Correction(None, None)
+    if swapped is None:
+        return Correction(None, None)
+    return Correction(swapped["wrong"].strip(), swapped["right"].strip())

@@ -78,12 +78,13 @@ def _opposed(candidate: Candidate, neighbours: Sequence[Neighbour]) -> Verdict |
         return None
     now = _things(candidate.content, candidate.actor, candidate.lang)
     for neighbour in sorted(neighbours, key=lambda n: -n.similarity):
-        if neighbour.slot is None or neighbour.turn_at > candidate.turn_at:
+        if neighbour.slot is None:
             continue
         lang = detect_language(said_words(neighbour.content, neighbour.actor))
         before = _things(neighbour.content, neighbour.actor, lang)
         if any(now[thing] != before[thing] for thing in now.keys() & before.keys()):
-            return Verdict(Decision.CLOSE, neighbour.knowledge_id, reason="no longer so")
+            late = neighbour.turn_at > candidate.turn_at
+            return Verdict(Decision.CLOSE, neighbour.knowledge_id, reason="no longer so", arrived_late=late)
     return None
 
 

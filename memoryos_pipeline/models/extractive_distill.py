@@ -65,10 +65,15 @@ class Statement:
             2 * (self.event is not None),
             min(2, len(self.topics)) + (topic_importance(self.topics) >= WEIGHTY),
             _is_own(self),
-            bool(self.entities),
+            _weight_of_names(self.entities),
             bool(re.search(r"\d", self.sentence.plain)),
         )
         return sum(int(mark) for mark in marks)
+
+
+def _weight_of_names(entities: tuple[tuple[str, str], ...]) -> int:
+    """A person of theirs by name weighs more than any other name."""
+    return 2 if any(kind == "person" for _, kind in entities) else int(bool(entities))
 
 
 def distill_statements(page: PageText) -> tuple[Candidate, ...]:
