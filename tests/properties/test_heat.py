@@ -8,14 +8,19 @@ from hypothesis import strategies as st
 
 from memoryos_pipeline.domain.heat import (
     Heat,
+    Moment,
     apply_accesses,
     cools_at,
+    cools_at_tick,
     heat_after,
     heat_after_ticks,
+    heat_at,
     heat_on_tick,
     is_cold,
+    is_cold_at,
     ticks_until_below,
     touch,
+    touch_at,
 )
 from memoryos_pipeline.domain.policies import Policy
 
@@ -36,6 +41,22 @@ def test_lazy_ticks_equal_stepwise_ticks(hits: list[bool], start: float, alpha: 
             lazy, waited = heat_after_ticks(lazy, waited, alpha=alpha) + (1 - alpha), 0
 
     assert heat_after_ticks(lazy, waited, alpha=alpha) == pytest.approx(stepwise, abs=1e-12)
+
+
+@given(st.lists(st.booleans(), max_size=200), HEATS, st.floats(0.01, 0.5))
+def test_the_tick_law_of_a_policy_is_the_stepwise_one(hits: list[bool], start: float, gain: float) -> None:
+    """Touched only at its hits, a page has the heat that a step at every retrieval gives, and cools at its tick."""
+    policy = Policy(heat="ema_tick", access_gain=gain, min_warm_age_hours=0.0)
+    stepwise, lazy = start, Heat(start, START)
+    for tick, hit in enumerate(hits, start=1):
+        stepwise = heat_on_tick(stepwise, alpha=policy.alpha, accessed=hit)
+        lazy = touch_at(lazy, Moment(START, tick), policy) if hit else lazy
+    cold = cools_at_tick(lazy, policy)
+
+    assert heat_at(lazy, Moment(START, len(hits)), policy) == pytest.approx(stepwise, abs=1e-12)
+    assert cold is not None
+    assert is_cold_at(lazy, Moment(START, cold), sealed_at=START, policy=policy)
+    assert cold == lazy.tick or not is_cold_at(lazy, Moment(START, cold - 2), sealed_at=START, policy=policy)
 
 
 @given(st.lists(st.tuples(HOURS, st.booleans()), max_size=50), HEATS)
