@@ -79,6 +79,7 @@ def _batches(leases: Sequence[Lease]) -> Iterator[list[Lease]]:
 
 def _run_together(runtime: Runtime, leases: list[Lease]) -> None:
     """Do rows in one transaction. When that fails nothing was done, and each is run alone to say why."""
+    runtime.keeper.begin(leases[0])
     try:
         for lease in leases:
             reach("after_claim", lease.kind, work_id=lease.work_id, fence=lease.fence)
@@ -99,6 +100,7 @@ def run_lease(runtime: Runtime, lease: Lease) -> None:
     A failure that cannot be recorded is raised; the lease then runs out, and the attempt counts.
     """
     with structlog.contextvars.bound_contextvars(work_id=lease.work_id, kind=lease.kind, fence=lease.fence):
+        runtime.keeper.begin(lease)
         try:
             reach("after_claim", lease.kind, work_id=lease.work_id, fence=lease.fence)
             _run_stage(runtime, lease)
