@@ -56,6 +56,9 @@ class Settings(BaseSettings):
     """Worker processes in embedded mode; together they serve every queue."""
     lease_seconds: float = Field(60.0, ge=1)
     """How long a claimed work row belongs to a worker without a heartbeat; a killed worker costs about this."""
+    stage_seconds: float = Field(900.0, ge=1)
+    """A stage that runs for longer is taken for hung: its process ends itself, to be started again, and the row is
+    tried again. Work that goes on in steps keeps what it has done."""
     max_attempts: int = Field(5, ge=1, le=100)
     relay_idle_seconds: float = Field(0.2, gt=0, le=5)
     relay_window: int = Field(400, ge=1)
@@ -112,6 +115,9 @@ class Settings(BaseSettings):
     def _deadline_within_lease(self) -> "Settings":
         if self.model_deadline_seconds >= self.lease_seconds:
             msg = "MEMORYOS_MODEL_DEADLINE_SECONDS must be below MEMORYOS_LEASE_SECONDS"
+            raise ValueError(msg)
+        if self.stage_seconds < self.lease_seconds:
+            msg = "MEMORYOS_STAGE_SECONDS must not be below MEMORYOS_LEASE_SECONDS"
             raise ValueError(msg)
         return self
 

@@ -1,5 +1,6 @@
 """What one worker process holds: its parts, its ledger, the leases it keeps alive. Never shared across a fork."""
 
+import math
 import os
 import socket
 import threading
@@ -25,6 +26,9 @@ from memoryos_pipeline.store.vigilance import add_tallies, count
 log = structlog.get_logger("workers.runtime")
 FENCED = "fenced"
 BEAT_SECONDS = 10.0
+STOP_SECONDS = 5.0
+HUNG = 70
+"""With which code a process ends that has a hung stage in it."""
 TALLY_SECONDS = 1.0
 
 
@@ -62,10 +66,21 @@ class Tally:
 
 
 class LeaseKeeper:
-    """Beats for every lease this process holds, and says which were lost. One thread a process."""
+    """Beats for every lease this process holds, and says which were lost. One thread a process.
+
+    A thread cannot be ended from outside. So when a stage runs for longer than `stage_seconds` its process ends, or
+    it would be beaten for as long as it hangs: whoever is told the row next counts it as one that vanished.
+    """
 
     def __init__(
-        self, ledger: Ledger, database: Database, *, process: str, lease_seconds: float, queues: Sequence[str] = ()
+        self,
+        ledger: Ledger,
+        database: Database,
+        *,
+        process: str,
+        lease_seconds: float,
+        stage_seconds: float = math.inf,
+        queues: Sequence[str] = (),
     ) -> None:
         self.tally = Tally(database)
         self._ledger = ledger
@@ -73,21 +88,30 @@ class LeaseKeeper:
         self._process = process
         self._queues = tuple(queues)
         self._lease_seconds = lease_seconds
+        self._stage_seconds = stage_seconds
         self._held: dict[tuple[int, int], Lease] = {}
+        self._begun: dict[tuple[int, int], float] = {}
         self._lock = threading.Lock()
         self._stopped = threading.Event()
         self.completed = 0
-        threading.Thread(target=self._run, name="lease-keeper", daemon=True).start()
+        self._thread = threading.Thread(target=self._run, name="lease-keeper", daemon=True)
+        self._thread.start()
 
     def take(self, leases: Sequence[Lease]) -> None:
         """Keep these leases alive from now on."""
         with self._lock:
             self._held.update({(lease.work_id, lease.fence): lease for lease in leases})
 
+    def begin(self, lease: Lease) -> None:
+        """Note that the stage of a lease begins now."""
+        with self._lock:
+            self._begun[lease.work_id, lease.fence] = time.monotonic()
+
     def drop(self, lease: Lease) -> None:
         """Stop beating for a lease: it was completed, failed or lost."""
         with self._lock:
             self._held.pop((lease.work_id, lease.fence), None)
+            self._begun.pop((lease.work_id, lease.fence), None)
 
     def holds(self, lease: Lease) -> bool:
         """Tell whether the lease still stood at the last beat."""
@@ -97,15 +121,32 @@ class LeaseKeeper:
     def stop(self) -> None:
         """Stop beating; leases that are left run out by themselves."""
         self._stopped.set()
+        self._thread.join(STOP_SECONDS)
 
     def _run(self) -> None:
         pause = 0.0 if self._queues else BEAT_SECONDS  # whoever serves queues says so at once
         while not self._stopped.wait(min(self._lease_seconds / 3, pause)):
             pause = BEAT_SECONDS
+            self._end_when_hung()
             try:
                 self._beat_once()
             except SQLAlchemyError as error:
                 log.warning("heartbeat_failed", error=type(error).__name__)
+
+    def _end_when_hung(self) -> None:
+        """End the process over a stage that hangs; what else it holds is handed back first."""
+        latest = time.monotonic() - self._stage_seconds
+        with self._lock:
+            hung = {key for key, begun in self._begun.items() if begun < latest}
+            others = [lease for key, lease in self._held.items() if key not in hung]
+        if not hung:
+            return
+        log.error("stage_hung", work_ids=[work_id for work_id, _ in hung], seconds=self._stage_seconds)
+        try:
+            self._ledger.release(others)
+        except SQLAlchemyError as error:
+            log.warning("leases_left_to_run_out", error=type(error).__name__)
+        os._exit(HUNG)
 
     def _beat_once(self) -> None:
         beat(self._database, self._process, "worker", completed=self.completed, queues=self._queues)
@@ -173,5 +214,12 @@ def _build(settings: Settings) -> Runtime:
     parts = build_parts(settings)
     lease_seconds = settings.lease_seconds
     process = f"worker@{owner}"
-    keeper = LeaseKeeper(ledger, database, process=process, lease_seconds=lease_seconds, queues=_served)
+    keeper = LeaseKeeper(
+        ledger,
+        database,
+        process=process,
+        lease_seconds=lease_seconds,
+        stage_seconds=settings.stage_seconds,
+        queues=_served,
+    )
     return Runtime(os.getpid(), owner, settings, parts, ledger, database, keeper)

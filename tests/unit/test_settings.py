@@ -21,6 +21,12 @@ class TestLoad:
         with pytest.raises(SettingsError, match="MEMORYOS_MODEL_DEADLINE_SECONDS"):
             load_settings()
 
+    def test_a_stage_may_run_as_long_as_its_lease(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A process that ended itself over every long row would do nothing else."""
+        monkeypatch.setenv("MEMORYOS_STAGE_SECONDS", "59")
+        with pytest.raises(SettingsError, match="MEMORYOS_STAGE_SECONDS"):
+            load_settings()
+
     def test_secrets_are_not_printed(self) -> None:
         """A settings object in a log shows no password."""
         settings = Settings(database_url="postgresql://memoryos_app:hunter2@127.0.0.1/memoryos")
