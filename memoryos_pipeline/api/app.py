@@ -11,12 +11,23 @@ from memoryos_pipeline.api.auth import Authenticator
 from memoryos_pipeline.api.errors import install_error_handlers
 from memoryos_pipeline.api.limits import BodyLimits
 from memoryos_pipeline.api.request_log import RequestLog
-from memoryos_pipeline.api.routes import health, knowledge, pipeline, reads, recall, turns, users, watermarks
+from memoryos_pipeline.api.routes import (
+    forgetting,
+    health,
+    knowledge,
+    pipeline,
+    policies,
+    reads,
+    recall,
+    turns,
+    users,
+    watermarks,
+)
 from memoryos_pipeline.stages.parts import Parts
 
 ROUTERS = (
     health.router, turns.router, reads.router, watermarks.router, knowledge.router,
-    pipeline.router, users.router, recall.router,
+    pipeline.router, users.router, recall.router, policies.router, forgetting.router,
 )  # fmt: skip
 """Every router of the API, in the order of its documentation."""
 REQUEST_THREADS = 16

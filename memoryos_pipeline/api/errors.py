@@ -18,6 +18,7 @@ from memoryos_pipeline.domain.errors import (
     TurnConflictError,
     UnknownKeyError,
 )
+from memoryos_pipeline.domain.policies_presets import InvalidPolicyError
 
 
 class ForbiddenError(MemoryosError):
@@ -36,6 +37,7 @@ STATUS: dict[type[MemoryosError], tuple[int, str]] = {
     UnknownKeyError: (401, "unknown_key"),
     ForbiddenError: (403, "forbidden"),
     NotFoundError: (404, "not_found"),
+    InvalidPolicyError: (422, "invalid_policy"),
     ModelError: (503, "model_unavailable"),
 }
 

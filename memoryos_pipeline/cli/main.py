@@ -4,17 +4,20 @@ import sys
 
 import typer
 
-from memoryos_pipeline.cli import dead, evaluate, key, work
+from memoryos_pipeline.cli import dead, evaluate, key, policy, work
 from memoryos_pipeline.cli.ask import context, search
 from memoryos_pipeline.cli.bench import bench
 from memoryos_pipeline.cli.bench_faults import faults as bench_faults
+from memoryos_pipeline.cli.bench_ledger import ledger as bench_ledger
 from memoryos_pipeline.cli.bench_recall import recall as bench_recall
 from memoryos_pipeline.cli.chat import chat
 from memoryos_pipeline.cli.clock import clock
 from memoryos_pipeline.cli.demo import demo
 from memoryos_pipeline.cli.doctor import doctor
 from memoryos_pipeline.cli.env import env
+from memoryos_pipeline.cli.eval_conflicts import conflicts as eval_conflicts
 from memoryos_pipeline.cli.ingest import ingest
+from memoryos_pipeline.cli.pin import forgetting, pin, unpin
 from memoryos_pipeline.cli.processes import api, beat, migrate, relay, worker
 from memoryos_pipeline.cli.restore import restore
 from memoryos_pipeline.cli.show import show
@@ -30,17 +33,21 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 COMMANDS = (
-    up, demo, env, status, ingest, search, context, chat, show, restore, sql, doctor, clock, wait,
+    up, demo, env, status, ingest, search, context, chat, show, restore, pin, unpin, forgetting, sql, doctor, clock,
+    wait,
     migrate, api, worker, relay, beat,
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(command)
 app.add_typer(key.app, name="key")
+app.add_typer(policy.app, name="policy")
 app.add_typer(dead.app, name="dead")
 app.add_typer(work.app, name="work")
 bench.command(name="recall")(bench_recall)
+bench.command(name="ledger")(bench_ledger)
 bench.command(name="faults")(bench_faults)
 app.add_typer(bench, name="bench")
+evaluate.app.command(name="conflicts")(eval_conflicts)
 app.add_typer(evaluate.app, name="eval")
 
 INTERRUPTED = 130

@@ -74,6 +74,20 @@ def fetch(path: str, params: Mapping[str, Any] | None = None) -> Row:
     return answer
 
 
+def send(method: str, path: str, body: Mapping[str, Any]) -> Row:
+    """Write through the API this command finds, and end with a sentence when it refuses or is not there."""
+    from memoryos_pipeline.client.errors import MemoryClientError  # noqa: PLC0415 - other commands start without
+    from memoryos_pipeline.client.http import MemoryClient  # noqa: PLC0415
+
+    try:
+        reach = find_connection(load_settings())
+        with MemoryClient(reach.api_url, reach.api_key) as client:
+            answer: Row = client.request(method, path, json=dict(body), repeat=False)
+    except (NotConnectedError, MemoryClientError) as error:
+        end_with(Console(stderr=True), str(error))
+    return answer
+
+
 def show_answer(answer: Row, *, as_json: bool, present: Callable[[Console, Row], None]) -> None:
     """Print an answer as one JSON line, or let `present` draw it."""
     if as_json:

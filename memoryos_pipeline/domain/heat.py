@@ -21,10 +21,19 @@ COOLING_MARGIN = timedelta(milliseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """EMA heat in 0..1, and when it had that value."""
+    """EMA heat in 0..1, and when it had that value: by time, and by tick."""
 
     value: float
     at: datetime
+    tick: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A point on both clocks of heat: recorded time, and retrievals of the scope so far."""
+
+    at: datetime
+    tick: int = 0
 
 
 def heat_after(heat: Heat, now: datetime, *, half_life_days: float) -> float:
@@ -38,6 +47,36 @@ def touch(heat: Heat, at: datetime, policy: Policy) -> Heat:
     before = heat_after(heat, at, half_life_days=policy.heat_half_life_days)
     lifted = before + policy.access_gain * (1.0 - before)
     return Heat(min(1.0, lifted), max(at, heat.at))
+
+
+def heat_at(heat: Heat, moment: Moment, policy: Policy) -> float:
+    """Return the heat of a page nobody touched since, by the clock of its policy."""
+    if policy.heat == "ema_tick":
+        return heat_after_ticks(heat.value, max(0, moment.tick - heat.tick), alpha=policy.alpha)
+    return heat_after(heat, moment.at, half_life_days=policy.heat_half_life_days)
+
+
+def touch_at(heat: Heat, moment: Moment, policy: Policy) -> Heat:
+    """Return the heat after one access, by the clock of its policy; under `ema_tick` the access ends its tick."""
+    if policy.heat != "ema_tick":
+        return touch(heat, moment.at, policy)
+    faded = heat_after_ticks(heat.value, max(0, moment.tick - heat.tick), alpha=policy.alpha)
+    return Heat(min(1.0, faded + policy.access_gain), max(moment.at, heat.at), max(moment.tick, heat.tick))
+
+
+def cools_at_tick(heat: Heat, policy: Policy) -> int | None:
+    """Return the tick at which a page nobody touches is cold, under `ema_tick`; None under time."""
+    if policy.heat != "ema_tick":
+        return None
+    return heat.tick + ticks_until_below(heat.value, policy.cool_below, alpha=policy.alpha)
+
+
+def is_cold_at(heat: Heat, moment: Moment, *, sealed_at: datetime, policy: Policy) -> bool:
+    """Tell whether a page is cold by now, by the clock of its policy, and old enough."""
+    if policy.heat != "ema_tick":
+        return is_cold(heat, moment.at, sealed_at=sealed_at, policy=policy)
+    is_grown = moment.at - sealed_at >= timedelta(hours=policy.min_warm_age_hours)
+    return is_grown and heat_at(heat, moment, policy) < policy.cool_below
 
 
 def first_of_each_hour(since: datetime, moments: Iterable[datetime]) -> list[datetime]:
@@ -129,6 +168,18 @@ def recency(elapsed: timedelta, *, tau_hours: float) -> float:
 def paper_recency(elapsed: timedelta, *, mu_seconds: float = MU_SECONDS) -> float:
     """Return recency as the MemoryOS paper has it: exp(-seconds / mu)."""
     return math.exp(-max(0.0, elapsed.total_seconds()) / mu_seconds)
+
+
+def recency_of(elapsed: timedelta, policy: Policy) -> float:
+    """Return the recency of a segment in 0..1 by its policy: the packaged code's, the paper's, the evaluation's.
+
+    The evaluation code takes the time since a moment it has just set to now, which is always 1.
+    """
+    if policy.segment_recency == "constant":
+        return 1.0
+    if policy.segment_recency == "paper":
+        return paper_recency(elapsed)
+    return recency(elapsed, tau_hours=policy.segment_recency_tau_hours)
 
 
 def segment_heat(

@@ -30,7 +30,7 @@ TRANSITIONS: dict[str, dict[PageState, PageState]] = {
 }
 """Event -> state before -> state after. A page begins with `page_sealed`."""
 
-REMARKS = ("page_heated", "page_cooled", "page_pinned", "page_unpinned")
+REMARKS = ("page_heated", "page_cooled", "page_evicted", "page_pinned", "page_unpinned")
 """Events that say something about a page without moving it; `page_heated` and `page_cooled` say why one is handed."""
 
 

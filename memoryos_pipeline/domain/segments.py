@@ -10,7 +10,7 @@ from operator import mul, sub
 from typing import Literal
 from uuid import UUID
 
-from memoryos_pipeline.domain.heat import is_promoted, recency, segment_heat
+from memoryos_pipeline.domain.heat import is_promoted, recency_of, segment_heat
 from memoryos_pipeline.domain.ids import derive_id
 from memoryos_pipeline.domain.policies import Policy
 
@@ -58,7 +58,7 @@ class Handed:
 
     page_id: UUID
     segment_id: UUID | None
-    cause: Literal["heated", "sealed", "cooled"]
+    cause: Literal["heated", "sealed", "cooled", "evicted"]
 
 
 @dataclass(slots=True)
@@ -146,17 +146,23 @@ def visit_segments(visits: Iterable[tuple[Segment, int, datetime]], *, now: date
 
 
 def _settle(segment: Segment, plan: SegmentPlan, *, now: datetime, policy: Policy) -> Segment:
-    """Return the segment with its heat as of now; a hot one hands its pages over and starts again."""
+    """Return the segment with its heat as of now; a hot one hands its pages over, its counters start again."""
     warmed = _heated(segment, now, policy)
     if not is_promoted(warmed.heat, waiting_pages=len(warmed.waiting), policy=policy):
         return warmed
     plan.handed += [Handed(page_id, segment.segment_id, "heated") for page_id in warmed.waiting]
-    return _heated(replace(warmed, n_visit=0, l_interaction=0, waiting=()), now, policy)
+    visits = 0 if policy.reset_on_extract == "NL" else warmed.n_visit
+    pages = warmed.l_interaction if policy.reset_on_extract == "none" else 0
+    return _heated(replace(warmed, n_visit=visits, l_interaction=pages, waiting=()), now, policy)
 
 
 def _heated(segment: Segment, now: datetime, policy: Policy) -> Segment:
-    recent = recency(now - segment.last_visit_at, tau_hours=policy.segment_recency_tau_hours)
-    heat = segment_heat(n_visit=segment.n_visit, l_interaction=segment.l_interaction, recency_now=recent)
+    heat = segment_heat(
+        n_visit=segment.n_visit,
+        l_interaction=segment.l_interaction,
+        recency_now=recency_of(now - segment.last_visit_at, policy),
+        weights=(policy.segment_visit_weight, policy.segment_page_weight, policy.segment_recency_weight),
+    )
     return replace(segment, heat=heat)
 
 

@@ -7,17 +7,21 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
+from memoryos_pipeline.domain.eviction import WarmUnit, plan_eviction
 from memoryos_pipeline.domain.forgetting import Hold, ends_at, is_new_hour, strengthened
 from memoryos_pipeline.domain.heat import (
     Cooled,
     Heat,
+    Moment,
     cools_at,
+    cools_at_tick,
     decide_cooled,
     first_of_each_hour,
-    heat_after,
+    heat_at,
     is_pinned,
-    touch,
+    touch_at,
 )
+from memoryos_pipeline.domain.policies import Policy
 from memoryos_pipeline.domain.segments import Handed, visit_segments
 from memoryos_pipeline.domain.work import Lease, Owed, WorkKind
 from memoryos_pipeline.stages.parts import Parts
@@ -28,14 +32,19 @@ from memoryos_pipeline.store.heat import (
     LiveKnowledge,
     Reinforced,
     WarmPage,
+    advance_ticks,
     archive_pages,
+    cool_by_tick,
+    count_warm_pages,
     find_pages_of_turns,
     find_segments_of_pages,
     load_accesses,
     load_cold_pages,
+    load_every_warm_page,
     load_warm_pages,
     lock_live_knowledge,
     mark_applied,
+    read_ticks,
     reinforce,
     save_page_heat,
     set_cooling,
@@ -66,6 +75,8 @@ class _Run:
     connection: Connection
     now: datetime
     space_id: int
+    ticks: int
+    """Where the scope's clock of heat stood before this run."""
 
 
 @dataclass
@@ -85,8 +96,10 @@ def apply_heat(parts: Parts, lease: Lease) -> None:
         if lock_scope(connection, lease.tenant_id, lease.scope_id):
             space_id = ensure_space(connection, parts.embedder)
             governed = parts.under_policy(connection, lease.tenant_id, lease.scope_id)
-            run = _Run(governed, lease, connection, read_now(connection), space_id)
+            ticks = read_ticks(connection, lease.tenant_id, lease.scope_id)
+            run = _Run(governed, lease, connection, read_now(connection), space_id, ticks)
             is_more = [_apply_accesses(run), _settle_cold_pages(run)]
+            _make_room(run)
             if any(is_more):
                 again = Owed(WorkKind.HEAT, lease.subject_key, lease.scope_id)
                 owe(connection, lease.tenant_id, [again], max_attempts=parts.max_attempts)
@@ -97,14 +110,16 @@ def _apply_accesses(run: _Run) -> bool:
     """Apply waiting accesses; tell whether there may be more."""
     tenant_id, scope_id = run.lease.tenant_id, run.lease.scope_id
     accesses = load_accesses(run.connection, tenant_id, scope_id, limit=ACCESSES_PER_RUN)
+    clock = _Clock(run, accesses)
     counted = [access for access in accesses if access.cause in run.parts.policy.counted_causes]
     by_page = _by_page(run, counted)
     pages = load_warm_pages(run.connection, tenant_id, scope_id, page_ids=by_page)
-    warming = {page.page_id: _counted(page, by_page.get(page.page_id, [])) for page in pages}
-    _warm_pages(run, pages, warming)
+    warming = {page.page_id: clock.counted(page, by_page.get(page.page_id, [])) for page in pages}
+    _warm_pages(clock, pages, warming)
     _visit(run, counted, warming)
     _reinforce(run, [access for access in counted if access.owner_kind == "knowledge"])
     mark_applied(run.connection, tenant_id, accesses)
+    clock.save()
     return len(accesses) == ACCESSES_PER_RUN
 
 
@@ -121,33 +136,65 @@ def _by_page(run: _Run, accesses: Iterable[Access]) -> dict[UUID, list[Access]]:
     return grouped
 
 
-def _counted(page: WarmPage, accesses: Sequence[Access]) -> list[Access]:
-    """Return the accesses that warm a page, one an hour at most."""
-    first = {access.at: access for access in reversed(accesses)}
-    return [first[moment] for moment in first_of_each_hour(page.heat_at, first)]
+class _Clock:
+    """The clocks of heat while accesses are applied: every retrieval is a tick, in the order they came."""
+
+    def __init__(self, run: _Run, accesses: Sequence[Access]) -> None:
+        self.run = run
+        self.policy = run.parts.policy
+        retrievals = dict.fromkeys(access.retrieval_id for access in accesses)
+        self._tick = {each: run.ticks + n for n, each in enumerate(retrievals, start=1)}
+        self.now = Moment(run.now, run.ticks + len(retrievals))
+
+    def moment_of(self, access: Access) -> Moment:
+        """Return when an access was, on both clocks."""
+        return Moment(access.at, self._tick[access.retrieval_id])
+
+    def counted(self, page: WarmPage, accesses: Sequence[Access]) -> list[Access]:
+        """Return the accesses that warm a page: by time one an hour at most, by tick one a retrieval."""
+        if self.policy.heat == "ema_tick":
+            return list({access.retrieval_id: access for access in accesses}.values())
+        first = {access.at: access for access in reversed(accesses)}
+        return [first[moment] for moment in first_of_each_hour(page.heat_at, first)]
+
+    def save(self) -> None:
+        """Move the scope's clock on, and let pages cool whose tick has come."""
+        if self._tick and self.policy.heat == "ema_tick":
+            key = (self.run.connection, self.run.lease.tenant_id, self.run.lease.scope_id)
+            ticks = advance_ticks(*key, count=len(self._tick))
+            cool_by_tick(*key, ticks=ticks, min_age_hours=self.policy.min_warm_age_hours)
 
 
-def _warm_pages(run: _Run, pages: Sequence[WarmPage], warming: dict[UUID, list[Access]]) -> None:
-    after = {page: _warmed(run, page, warming[page.page_id]) for page in pages}
+def _warm_pages(clock: _Clock, pages: Sequence[WarmPage], warming: dict[UUID, list[Access]]) -> None:
+    run = clock.run
+    after = {page: _warmed(clock, page, warming[page.page_id]) for page in pages}
     changed = {page: new for page, new in after.items() if new != page}
     save_page_heat(run.connection, run.lease.tenant_id, list(changed.values()))
     pins = [
-        _told(run, "page_pinned" if new.pinned else "page_unpinned", new)
+        _told(run, "page_pinned" if new.pinned else "page_unpinned", new, clock.now)
         for page, new in changed.items()
         if new.pinned != page.pinned
     ]
     record_events(run.connection, run.lease.tenant_id, pins)
 
 
-def _warmed(run: _Run, page: WarmPage, accesses: Sequence[Access]) -> WarmPage:
-    policy = run.parts.policy
-    heat = Heat(page.heat, page.heat_at)
+def _warmed(clock: _Clock, page: WarmPage, accesses: Sequence[Access]) -> WarmPage:
+    policy = clock.policy
+    heat = _heat(page)
     for access in accesses:
-        heat = touch(heat, access.at, policy)
-    value = heat_after(heat, run.now, half_life_days=policy.heat_half_life_days)
+        heat = touch_at(heat, clock.moment_of(access), policy)
+    value = heat_at(heat, clock.now, policy)
     pinned = (page.pinned or bool(accesses)) and is_pinned(value, was_pinned=page.pinned, policy=policy)
-    cooling = cools_at(heat, sealed_at=page.sealed_at, policy=policy) if accesses else page.cools_at
-    return replace(page, heat=heat.value, heat_at=heat.at, cools_at=cooling, pinned=pinned)
+    warmer = replace(page, heat=heat.value, heat_at=heat.at, heat_tick=heat.tick, pinned=pinned)
+    if not accesses:
+        return warmer
+    by_tick = cools_at_tick(heat, policy)
+    by_time = cools_at(heat, sealed_at=page.sealed_at, policy=policy) if by_tick is None else None
+    return replace(warmer, cools_at=by_time, cools_at_tick=by_tick, visits=page.visits + len(accesses))
+
+
+def _heat(page: WarmPage) -> Heat:
+    return Heat(page.heat, page.heat_at, page.heat_tick)
 
 
 def _visit(run: _Run, accesses: Iterable[Access], warming: dict[UUID, list[Access]]) -> None:
@@ -247,13 +294,46 @@ def _archive(run: _Run, pages: Sequence[WarmPage]) -> None:
     record_events(run.connection, tenant_id, [_told(run, "page_archived", page) for page in pages])
 
 
-def _told(run: _Run, kind: str, page: WarmPage) -> Event:
-    heat = Heat(page.heat, page.heat_at)
+def _make_room(run: _Run) -> None:
+    """Evict what is too much: archive what has been distilled, distill the rest first."""
+    tenant_id, scope_id, policy = run.lease.tenant_id, run.lease.scope_id, run.parts.policy
+    if policy.evict == "none":
+        return
+    if count_warm_pages(run.connection, tenant_id, scope_id) <= policy.warm_capacity_pages:
+        return
+    moment = Moment(run.now, read_ticks(run.connection, tenant_id, scope_id))
+    warm = load_every_warm_page(run.connection, tenant_id, scope_id)
+    pages = {page.page_id: page for page, _ in warm}
+    units = [_unit(page, segment_heat, moment, policy) for page, segment_heat in warm]
+    plan = plan_eviction(units, now=run.now, policy=policy)
+    given = [pages[page_id] for page_id in (*plan.archive, *plan.extract_first)]
+    lock_conversations(run.connection, tenant_id, {pages[page_id].conversation_id for page_id in plan.archive})
+    record_events(run.connection, tenant_id, [_told(run, "page_evicted", page) for page in given])
+    handed = [Handed(page_id, None, "evicted") for page_id in plan.extract_first]
+    hand_to_distillation(run.connection, run.lease, handed=handed, max_attempts=run.parts.max_attempts)
+    _archive(run, [pages[page_id] for page_id in plan.archive])
+
+
+def _unit(page: WarmPage, segment_heat: float, moment: Moment, policy: Policy) -> WarmUnit:
+    # The heat that moves pages under this policy: the two are never mixed.
+    heat = segment_heat if policy.distill_when == "heated" else heat_at(_heat(page), moment, policy)
+    return WarmUnit(
+        page.page_id,
+        heat,
+        page.visits,
+        page.sealed_at,
+        pinned=page.pinned,
+        handed=page.handed,
+        extracted=page.extracted,
+    )
+
+
+def _told(run: _Run, kind: str, page: WarmPage, moment: Moment | None = None) -> Event:
     return Event(
         kind,
         run.lease.scope_id,
         subject_id=page.page_id,
         conversation_id=page.conversation_id,
-        amount=heat_after(heat, run.now, half_life_days=run.parts.policy.heat_half_life_days),
+        amount=heat_at(_heat(page), moment or Moment(run.now, run.ticks), run.parts.policy),
         work_id=run.lease.work_id,
     )

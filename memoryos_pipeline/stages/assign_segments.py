@@ -2,19 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 from itertools import takewhile
 from uuid import UUID
 
 from sqlalchemy import Connection
 
-from memoryos_pipeline.domain.heat import Heat, cools_at
+from memoryos_pipeline.domain.heat import Heat, Moment, cools_at, cools_at_tick
 from memoryos_pipeline.domain.segments import assign_pages
 from memoryos_pipeline.domain.work import Lease, Owed, WorkKind
 from memoryos_pipeline.models.common_part import CommonParts, common_parts
 from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.store.clock import read_now
 from memoryos_pipeline.store.events import Event, record_events
+from memoryos_pipeline.store.heat import read_ticks
 from memoryos_pipeline.store.ledger import complete, owe
 from memoryos_pipeline.store.segments import (
     UnassignedPage,
@@ -56,22 +56,32 @@ def _assign(parts: Parts, lease: Lease, connection: Connection, common: CommonPa
     segments = load_segments(connection, tenant_id, scope_id, space_id=space_id)
     judged = [replace(each.page, common=common.get(each.lang, common["und"])) for each in pages]
     plan = assign_pages(judged, segments, now=now, policy=parts.policy)
-    warmed = _warmed(parts, pages, plan.assigned, now)
+    moment = Moment(now, read_ticks(connection, tenant_id, scope_id))
+    warmed = _warmed(parts, pages, plan.assigned, moment)
     save_segments(connection, tenant_id, scope_id, space_id=space_id, segments=plan.changed.values())
     warm_pages(connection, tenant_id, warmed=warmed, now=now)
     record_events(connection, tenant_id, [_told(lease, each) for each in warmed])
     hand_to_distillation(connection, lease, handed=plan.handed, max_attempts=parts.max_attempts)
-    if len(pages) == PAGES_PER_RUN:
-        again = Owed(WorkKind.SEGMENT, lease.subject_key, scope_id)
-        owe(connection, tenant_id, [again], max_attempts=parts.max_attempts)
+    kinds = [WorkKind.SEGMENT] if len(pages) == PAGES_PER_RUN else []
+    if parts.policy.evict != "none":
+        kinds.append(WorkKind.HEAT)
+    again = [Owed(kind, str(scope_id), scope_id) for kind in kinds]
+    owe(connection, tenant_id, again, max_attempts=parts.max_attempts)
 
 
 def _warmed(
-    parts: Parts, pages: Sequence[UnassignedPage], assigned: Sequence[tuple[UUID, UUID]], now: datetime
+    parts: Parts, pages: Sequence[UnassignedPage], assigned: Sequence[tuple[UUID, UUID]], moment: Moment
 ) -> list[Warmed]:
-    full = Heat(1.0, now)
+    full = Heat(1.0, moment.at, moment.tick)
+    by_tick = cools_at_tick(full, parts.policy)
     return [
-        Warmed(page, segment_id, cools_at(full, sealed_at=page.sealed_at, policy=parts.policy))
+        Warmed(
+            page,
+            segment_id,
+            cools_at(full, sealed_at=page.sealed_at, policy=parts.policy) if by_tick is None else None,
+            moment.tick,
+            by_tick,
+        )
         for page, (_, segment_id) in zip(pages, assigned, strict=True)
     ]
 

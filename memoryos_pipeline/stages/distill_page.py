@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from memoryos_pipeline.domain.errors import InvalidOutputError
-from memoryos_pipeline.domain.heat import Heat, is_cold
+from memoryos_pipeline.domain.heat import Heat, Moment, is_cold_at
 from memoryos_pipeline.domain.knowledge import (
     CORRECTED_TURNS,
     Candidate,
@@ -144,7 +144,7 @@ def _save(parts: Parts, lease: Lease, connection: Connection, page_id: UUID, fou
     count = len(found.candidates)
     mark_extracted(connection, tenant_id, page_id, ordinal=ordinal, extracted_by=parts.language_model.name, count=count)
     events = [_event("page_distilled", lease, state, amount=float(count))]
-    if _is_cold(parts, state, read_now(connection)):
+    if _leaves_warm(parts, state, read_now(connection)):
         archive_pages(connection, tenant_id, [page_id])
         remove_index_rows(connection, tenant_id, "page", [page_id])
         events.append(_event("page_archived", lease, state))
@@ -160,10 +160,13 @@ def _place_in_line(lease: Lease, connection: Connection, scope: ScopeRow, state:
     return next_extract_ordinal(connection, lease.tenant_id, lease.scope_id)
 
 
-def _is_cold(parts: Parts, state: Extraction, now: datetime) -> bool:
-    if state.distill_cause != "cooled" or state.tier != "warm" or state.pinned_at is not None:
+def _leaves_warm(parts: Parts, state: Extraction, now: datetime) -> bool:
+    if state.tier != "warm" or state.pinned_at is not None:
         return False
-    return is_cold(Heat(state.heat, state.heat_at), now, sealed_at=state.sealed_at, policy=parts.policy)
+    if state.distill_cause != "cooled":
+        return state.distill_cause == "evicted"
+    heat, moment = Heat(state.heat, state.heat_at, state.heat_tick), Moment(now, state.scope_ticks)
+    return is_cold_at(heat, moment, sealed_at=state.sealed_at, policy=parts.policy)
 
 
 def _event(kind: str, lease: Lease, state: Extraction, *, amount: float | None = None) -> Event:

@@ -12,6 +12,7 @@ from memoryos_pipeline.domain.work import Lease
 from memoryos_pipeline.failpoints import reach
 from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.store.events import Event, record_events
+from memoryos_pipeline.store.forecasts import keep_forecast
 from memoryos_pipeline.store.forgetting import (
     Assessment,
     assess,
@@ -45,6 +46,7 @@ def forget(parts: Parts, lease: Lease) -> None:
     Raises FencedError when the lease was lost; what was committed before stays.
     """
     with parts.database.transaction(lease.tenant_id) as connection:
+        keep_forecast(connection, lease.tenant_id, lease.scope_id, default=parts.policy)
         parts = parts.under_policy(connection, lease.tenant_id, lease.scope_id)
         preview = preview_forgetting(parts, connection, lease.tenant_id, lease.scope_id)
         if preview.stops:

@@ -16,7 +16,8 @@ TRAITS_ORDINAL = -1
 
 FIND_EXTRACTION = text("""
     select page_id, conversation_id, tier, heat, heat_at, sealed_at, pinned_at, distill_cause,
-           extract_ordinal, extracted_by
+           extract_ordinal, extracted_by, heat_tick,
+           (select heat_ticks from memoryos.scope s where s.tenant_id = page.tenant_id and s.scope_id = page.scope_id)
       from memoryos.page where tenant_id = :tenant_id and page_id = :page_id
 """)
 LOCK_EXTRACTION = text(FIND_EXTRACTION.text + " for no key update")
@@ -51,6 +52,8 @@ class Extraction:
     distill_cause: str | None
     extract_ordinal: int | None
     extracted_by: str | None
+    heat_tick: int
+    scope_ticks: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection, text
@@ -118,6 +120,23 @@ FIND_SOURCE_PAGES = text("""
     select distinct s.page_id from memoryos.knowledge_source s
      where s.tenant_id = :tenant_id and s.knowledge_id = any(cast(:ids as uuid[])) order by s.page_id
 """)
+FIND_PINNING = text("""
+    select scope_id, strength_days, importance, w0, pinned_at is not null from memoryos.knowledge
+     where tenant_id = :tenant_id and knowledge_id = :knowledge_id and status = 'active' for no key update
+""")
+# Whoever lets go of a statement has just looked at it: it fades from now on.
+SAVE_PINNING = text("""
+    update memoryos.knowledge
+       set pinned_at = case when :pinned then memoryos.now() end, forget_at = :forget_at,
+           last_reinforced_at = case when :pinned then last_reinforced_at else memoryos.now() end
+     where tenant_id = :tenant_id and knowledge_id = :knowledge_id
+""")
+LIST_DUE = text("""
+    select knowledge_id, kind, content, forget_at, expires_at from memoryos.knowledge
+     where tenant_id = :tenant_id and scope_id = :scope_id and status = 'active' and pinned_at is null
+       and (forget_at <= memoryos.now() or expires_at <= memoryos.now())
+     order by least(forget_at, expires_at), knowledge_id limit :limit
+""")
 FIND_LAST_BRAKE = text("""
     select amount from memoryos.event
      where tenant_id = :tenant_id and subject_id = :scope_id and kind = 'forget_braked'
@@ -143,6 +162,37 @@ class Standing:
     scope_id: UUID
     status: str
     superseded_by: UUID | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pinning:
+    """Whether a live row is pinned, and what decay needs to know of it."""
+
+    scope_id: UUID
+    strength_days: float
+    importance: float
+    w0: float
+    pinned: bool
+
+
+def find_pinning(connection: Connection, tenant_id: UUID, knowledge_id: UUID) -> Pinning | None:
+    """Return whether a row is pinned, locked; None when it is not live."""
+    row = connection.execute(FIND_PINNING, {"tenant_id": tenant_id, "knowledge_id": knowledge_id}).first()
+    return Pinning(*row) if row else None
+
+
+def save_pinning(
+    connection: Connection, tenant_id: UUID, knowledge_id: UUID, pinning: Pinning, *, forget_at: datetime | None
+) -> None:  # fmt: skip
+    """Store a pin, or that there is none any more, and when the row ends then."""
+    values = {"tenant_id": tenant_id, "knowledge_id": knowledge_id, "pinned": pinning.pinned, "forget_at": forget_at}
+    connection.execute(SAVE_PINNING, values)
+
+
+def list_due(connection: Connection, tenant_id: UUID, scope_id: UUID, *, limit: int) -> list[dict[str, Any]]:
+    """Return the rows a sweep of a scope would forget now, the longest due first."""
+    values = {"tenant_id": tenant_id, "scope_id": scope_id, "limit": limit}
+    return [dict(row) for row in connection.execute(LIST_DUE, values).mappings()]
 
 
 def assess(connection: Connection, tenant_id: UUID, scope_id: UUID) -> Assessment:

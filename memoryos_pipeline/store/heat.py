@@ -29,14 +29,14 @@ FIND_PAGES_OF_TURNS = text("""
 """)
 LOAD_WARM = text("""
     select page_id, conversation_id, sealed_at, heat, heat_at, cools_at, pinned_at is not null,
-           extract_ordinal is not null, extracted_at is not null
+           extract_ordinal is not null, extracted_at is not null, heat_tick, cools_at_tick, visits
       from memoryos.page
      where tenant_id = :tenant_id and scope_id = :scope_id and tier = 'warm' and assigned_at is not null
        and (page_id = any(cast(:page_ids as uuid[])) or pinned_at is not null)
 """)
 LOAD_COLD = text("""
     select page_id, conversation_id, sealed_at, heat, heat_at, cools_at, pinned_at is not null,
-           extract_ordinal is not null, extracted_at is not null
+           extract_ordinal is not null, extracted_at is not null, heat_tick, cools_at_tick, visits
       from memoryos.page
      where tenant_id = :tenant_id and scope_id = :scope_id and tier = 'warm' and cools_at <= memoryos.now()
      order by cools_at, last_turn_at, page_id limit :limit
@@ -44,10 +44,12 @@ LOAD_COLD = text("""
 SAVE_PAGE_HEAT = text("""
     update memoryos.page p
        set heat = given.heat, heat_at = given.heat_at, cools_at = given.cools_at, version = p.version + 1,
+           heat_tick = given.heat_tick, cools_at_tick = given.cools_at_tick, visits = given.visits,
            pinned_at = case when given.is_pinned then coalesce(p.pinned_at, memoryos.now()) end
       from unnest(cast(:page_ids as uuid[]), cast(:heats as float8[]), cast(:moments as timestamptz[]),
-                  cast(:cooling as timestamptz[]), cast(:pins as boolean[]))
-           as given(page_id, heat, heat_at, cools_at, is_pinned)
+                  cast(:cooling as timestamptz[]), cast(:pins as boolean[]), cast(:ticks as bigint[]),
+                  cast(:cooling_ticks as bigint[]), cast(:visits as integer[]))
+           as given(page_id, heat, heat_at, cools_at, is_pinned, heat_tick, cools_at_tick, visits)
      where p.tenant_id = :tenant_id and p.page_id = given.page_id
 """)
 SET_COOLING = text("""
@@ -57,8 +59,34 @@ SET_COOLING = text("""
 """)
 ARCHIVE = text("""
     update memoryos.page
-       set tier = 'archived', archived_at = memoryos.now(), cools_at = null, pinned_at = null, version = version + 1
+       set tier = 'archived', archived_at = memoryos.now(), cools_at = null, cools_at_tick = null, pinned_at = null,
+           version = version + 1
      where tenant_id = :tenant_id and page_id = any(cast(:page_ids as uuid[]))
+""")
+READ_TICKS = text("select heat_ticks from memoryos.scope where tenant_id = :tenant_id and scope_id = :scope_id")
+ADVANCE_TICKS = text("""
+    update memoryos.scope set heat_ticks = heat_ticks + :count
+     where tenant_id = :tenant_id and scope_id = :scope_id returning heat_ticks
+""")
+COOL_BY_TICK = text("""
+    update memoryos.page
+       set cools_at = greatest(memoryos.now(), sealed_at + :min_age_hours * interval '1 hour'), cools_at_tick = null,
+           version = version + 1
+     where tenant_id = :tenant_id and scope_id = :scope_id and tier = 'warm' and cools_at_tick <= :ticks
+""")
+COUNT_WARM = text("""
+    select count(*) from memoryos.page
+     where tenant_id = :tenant_id and scope_id = :scope_id and tier = 'warm' and assigned_at is not null
+""")
+LOAD_EVERY_WARM = text("""
+    select p.page_id, p.conversation_id, p.sealed_at, p.heat, p.heat_at, p.cools_at, p.pinned_at is not null,
+           p.extract_ordinal is not null, p.extracted_at is not null, p.heat_tick, p.cools_at_tick, p.visits,
+           coalesce((select max(g.heat_linear) from memoryos.page_segment m
+                       join memoryos.segment g on g.tenant_id = m.tenant_id and g.segment_id = m.segment_id
+                      where m.tenant_id = p.tenant_id and m.page_id = p.page_id), 0) as segment_heat
+      from memoryos.page p
+     where p.tenant_id = :tenant_id and p.scope_id = :scope_id and p.tier = 'warm' and p.assigned_at is not null
+     order by p.page_id
 """)
 FIND_SEGMENTS_OF_PAGES = text("""
     select page_id, segment_id from memoryos.page_segment
@@ -104,6 +132,9 @@ class WarmPage:
     pinned: bool
     handed: bool
     extracted: bool
+    heat_tick: int = 0
+    cools_at_tick: int | None = None
+    visits: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +207,36 @@ def load_cold_pages(connection: Connection, tenant_id: UUID, scope_id: UUID, *, 
     return [WarmPage(*row) for row in connection.execute(LOAD_COLD, values)]
 
 
+def read_ticks(connection: Connection, tenant_id: UUID, scope_id: UUID) -> int:
+    """Return where the scope's clock of heat stands: its retrievals so far, under `ema_tick`."""
+    return int(connection.execute(READ_TICKS, {"tenant_id": tenant_id, "scope_id": scope_id}).scalar_one())
+
+
+def advance_ticks(connection: Connection, tenant_id: UUID, scope_id: UUID, *, count: int) -> int:
+    """Let some retrievals pass on the scope's clock of heat; return where it stands. The caller holds the scope."""
+    values = {"tenant_id": tenant_id, "scope_id": scope_id, "count": count}
+    return int(connection.execute(ADVANCE_TICKS, values).scalar_one())
+
+
+def cool_by_tick(
+    connection: Connection, tenant_id: UUID, scope_id: UUID, *, ticks: int, min_age_hours: float
+) -> None:  # fmt: skip
+    """Let pages whose tick has come be looked at as cold, as soon as they are old enough."""
+    values = {"tenant_id": tenant_id, "scope_id": scope_id, "ticks": ticks, "min_age_hours": min_age_hours}
+    connection.execute(COOL_BY_TICK, values)
+
+
+def count_warm_pages(connection: Connection, tenant_id: UUID, scope_id: UUID) -> int:
+    """Return how many pages of a scope are warm."""
+    return int(connection.execute(COUNT_WARM, {"tenant_id": tenant_id, "scope_id": scope_id}).scalar_one())
+
+
+def load_every_warm_page(connection: Connection, tenant_id: UUID, scope_id: UUID) -> list[tuple[WarmPage, float]]:
+    """Return every warm page of a scope with the linear heat of its segment, for making room."""
+    rows = connection.execute(LOAD_EVERY_WARM, {"tenant_id": tenant_id, "scope_id": scope_id})
+    return [(WarmPage(*page), heat) for *page, heat in rows]
+
+
 def save_page_heat(connection: Connection, tenant_id: UUID, pages: Sequence[WarmPage]) -> None:
     """Store heat, cooling moment and pin of pages."""
     if pages:
@@ -186,6 +247,9 @@ def save_page_heat(connection: Connection, tenant_id: UUID, pages: Sequence[Warm
             "moments": [page.heat_at for page in pages],
             "cooling": [page.cools_at for page in pages],
             "pins": [page.pinned for page in pages],
+            "ticks": [page.heat_tick for page in pages],
+            "cooling_ticks": [page.cools_at_tick for page in pages],
+            "visits": [page.visits for page in pages],
         }
         connection.execute(SAVE_PAGE_HEAT, values)
 

@@ -80,8 +80,10 @@ LINK_PAGES = text("""
 """)
 WARM_PAGES = text("""
     update memoryos.page p
-       set assigned_at = :now, heat = 1.0, heat_at = :now, cools_at = given.cools_at, version = p.version + 1
-      from unnest(cast(:page_ids as uuid[]), cast(:cooling as timestamptz[])) as given(page_id, cools_at)
+       set assigned_at = :now, heat = 1.0, heat_at = :now, cools_at = given.cools_at, heat_tick = given.heat_tick,
+           cools_at_tick = given.cools_at_tick, version = p.version + 1
+      from unnest(cast(:page_ids as uuid[]), cast(:cooling as timestamptz[]), cast(:ticks as bigint[]),
+                  cast(:cooling_ticks as bigint[])) as given(page_id, cools_at, heat_tick, cools_at_tick)
      where p.tenant_id = :tenant_id and p.page_id = given.page_id and p.assigned_at is null
 """)
 LOCK_CONVERSATIONS = text("""
@@ -126,6 +128,8 @@ class Warmed:
     page: UnassignedPage
     segment_id: UUID
     cools_at: datetime | None
+    heat_tick: int = 0
+    cools_at_tick: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +224,8 @@ def warm_pages(connection: Connection, tenant_id: UUID, *, warmed: Sequence[Warm
         "page_ids": [each.page.page.page_id for each in warmed],
         "segment_ids": [each.segment_id for each in warmed],
         "cooling": [each.cools_at for each in warmed],
+        "ticks": [each.heat_tick for each in warmed],
+        "cooling_ticks": [each.cools_at_tick for each in warmed],
     }
     # Conversations before their pages, like everybody who locks both.
     lock_conversations(connection, tenant_id, lasts)

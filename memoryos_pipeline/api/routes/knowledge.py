@@ -1,4 +1,4 @@
-"""Changing knowledge by decision: bringing back what was forgotten."""
+"""Changing knowledge by decision: bringing back what was forgotten, pinning what must stay."""
 
 from typing import Annotated
 from uuid import UUID
@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Request
 from starlette.concurrency import run_in_threadpool
 
 from memoryos_pipeline.api.auth import require
+from memoryos_pipeline.stages.pin import pin_knowledge
 from memoryos_pipeline.stages.restore import restore_knowledge
 from memoryos_pipeline.store.tenants import Caller
 
@@ -23,3 +24,21 @@ async def restore(request: Request, caller: Writer, knowledge_id: UUID) -> dict[
     parts = request.app.state.parts
     restored = await run_in_threadpool(restore_knowledge, parts, caller.tenant_id, knowledge_id)
     return {"knowledge_id": knowledge_id, "restored": restored}
+
+
+@router.put("/knowledge/{knowledge_id}/pin")
+async def pin(request: Request, caller: Writer, knowledge_id: UUID) -> dict[str, object]:
+    """Keep a live statement whatever its weight. `changed` is false when it was pinned already; 404 when not live."""
+    changed = await run_in_threadpool(
+        pin_knowledge, request.app.state.parts, caller.tenant_id, knowledge_id, pinned=True
+    )
+    return {"knowledge_id": knowledge_id, "pinned": True, "changed": changed}
+
+
+@router.delete("/knowledge/{knowledge_id}/pin")
+async def unpin(request: Request, caller: Writer, knowledge_id: UUID) -> dict[str, object]:
+    """Let a statement fade from now on. `changed` is false when it was not pinned; 404 when not live."""
+    changed = await run_in_threadpool(
+        pin_knowledge, request.app.state.parts, caller.tenant_id, knowledge_id, pinned=False
+    )
+    return {"knowledge_id": knowledge_id, "pinned": False, "changed": changed}

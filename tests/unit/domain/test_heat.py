@@ -21,11 +21,12 @@ from memoryos_pipeline.domain.heat import (
     is_promoted,
     paper_recency,
     recency,
+    recency_of,
     segment_heat,
     ticks_until_below,
     touch,
 )
-from memoryos_pipeline.domain.policies import Policy
+from memoryos_pipeline.domain.policies import Policy, Recency
 
 POLICY = Policy()
 NOW = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
@@ -166,3 +167,15 @@ class TestSegmentHeat:
         assert not is_promoted(500.0, waiting_pages=0, policy=POLICY)
         assert not is_promoted(4.99, waiting_pages=9, policy=POLICY)
         assert not is_promoted(9.0, waiting_pages=9, policy=Policy(distill_when="cooled"))
+
+
+class TestRecencyOfAPolicy:
+    @pytest.mark.parametrize(
+        ("variant", "days", "expected"),
+        [("hours", 1, 0.3679), ("hours", 3, 0.0498), ("paper", 1, 0.9914), ("paper", 7, 0.9413), ("constant", 7, 1.0)],
+    )
+    def test_the_three_published_variants(self, variant: Recency, days: float, expected: float) -> None:
+        """exp(-hours/24) of the packaged code, exp(-seconds/1e7) of the paper, about 1 of the evaluation code."""
+        policy = Policy(segment_recency=variant)
+
+        assert recency_of(timedelta(days=days), policy) == pytest.approx(expected, abs=5e-5)

@@ -8,7 +8,7 @@ import pytest
 
 from memoryos_pipeline.domain.everyday import EVERYDAY, everyday_sentences
 from memoryos_pipeline.domain.ids import derive_id
-from memoryos_pipeline.domain.policies import Policy
+from memoryos_pipeline.domain.policies import Policy, Reset
 from memoryos_pipeline.domain.segments import (
     MAX_KEYWORDS,
     Segment,
@@ -210,3 +210,26 @@ class TestVisit:
         ).changed.values()
 
         assert visited.heat == pytest.approx(2.3679, abs=5e-5)
+
+
+class TestReset:
+    @pytest.mark.parametrize(("reset", "visits", "pages"), [("NL", 0, 0), ("L", 3, 0), ("none", 3, 2)])
+    def test_what_starts_again_is_the_policys(self, reset: Reset, visits: int, pages: int) -> None:
+        """Packaged code resets both counters, the paper new pages only; either way nothing waits any more."""
+        policy = Policy(reset_on_extract=reset)
+        (segment,) = assign_pages(_pages(2, "tennis"), [], now=NOW, policy=policy).changed.values()
+        plan = visit_segments([(segment, 3, NOW)], now=NOW, policy=policy)
+        (after,) = plan.changed.values()
+
+        assert [each.cause for each in plan.handed] == ["heated", "heated"]
+        assert (after.n_visit, after.l_interaction, after.waiting) == (visits, pages, ())
+
+    def test_the_weights_of_the_evaluation_code(self) -> None:
+        """0.8 N + 0.8 L + 0.0001 R: three pages and three visits are not hot, seven together are."""
+        policy = Policy(
+            segment_visit_weight=0.8, segment_page_weight=0.8, segment_recency_weight=1e-4, segment_recency="constant"
+        )
+        (segment,) = assign_pages(_pages(3, "tennis"), [], now=NOW, policy=policy).changed.values()
+
+        assert visit_segments([(segment, 3, NOW)], now=NOW, policy=policy).handed == []
+        assert len(visit_segments([(segment, 4, NOW)], now=NOW, policy=policy).handed) == 3
