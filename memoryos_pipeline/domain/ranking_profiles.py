@@ -7,10 +7,9 @@ have, or we have what it lacks, the profile's docstring says what stands for wha
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
-from memoryos_pipeline.domain.ranking import DEFAULT, Candidate, Profile, Ranked, rank, scale
+from memoryos_pipeline.domain.ranking import DEFAULT, Candidate, scale
 
 SEED_GAMMA = 0.6
 A_MEM_ALPHA = 0.5
@@ -111,33 +110,8 @@ NAMES = (DEFAULT.name, *PARITY)
 """Every profile a question can be ranked by."""
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownProfileError(ValueError):
-    """There is no ranking profile of that name."""
-
-    name: str
-
-
-def rank_by(
-    name: str, candidates: Sequence[Candidate], *, query_terms: int, default: Profile = DEFAULT
-) -> list[Ranked]:
-    """Return what the named profile retrieves, best first, ties as in the default ranking."""
-    if name == default.name:
-        return rank(candidates, default)
-    if name not in PARITY:
-        raise UnknownProfileError(name)
-    scored = PARITY[name](candidates, query_terms)
-    ranked = [
-        Ranked(each, sum(signals.values()), {key: value for key, value in signals.items() if value})
-        for each, signals in zip(candidates, scored, strict=True)
-        if signals is not None
-    ]
-    return sorted(ranked, key=_order)
-
-
-def _order(ranked: Ranked) -> tuple[float, float, str]:
-    place = ranked.candidate.place
-    return (-ranked.score, -place.at.timestamp() if place else 0.0, str(ranked.candidate.owner_id))
+SAME_AS: Mapping[str, str] = MappingProxyType({"mem0": "mem0_v1"})
+"""What a policy calls a profile after its design: the preset resolves conflicts as the first version does."""
 
 
 def _seed_page(page: Candidate) -> Signals:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import numpy as np
 from sqlalchemy import Connection
 
+from memoryos_pipeline.domain.ranking import OwnerKind
 from memoryos_pipeline.models.lexical import lexical_terms, normalize_text
 from memoryos_pipeline.models.protocols import Vector
 from memoryos_pipeline.recall.bm25 import TermIndex, split_terms
@@ -42,7 +43,7 @@ from memoryos_pipeline.store.search import (
 )
 from memoryos_pipeline.store.vectors import NEAR_LAYOUT, read_nearest
 
-KINDS = ("turn", "knowledge", "page")
+KINDS: tuple[OwnerKind, ...] = ("turn", "knowledge", "page")
 """The kinds by their numbers in every column."""
 TURN, KNOWLEDGE, PAGE = range(3)
 DENSE_LIMIT = 400

@@ -58,7 +58,7 @@ def rank(candidates: Candidates, profile: Profile = DEFAULT) -> Ranking:
     scores = np.zeros(len(candidates))
     for given in signals.values():
         scores += given
-    return Ranking(_order(candidates, scores), scores, signals)
+    return Ranking(order_of(candidates, scores), scores, signals)
 
 
 def scale(column: Floats, least_spread: float = 0.0) -> Floats:
@@ -108,7 +108,8 @@ def _sessions(turns: TurnPlaces, said: Floats) -> Floats:
     return means
 
 
-def _order(candidates: Candidates, scores: Floats) -> Places:
+def order_of(candidates: Candidates, scores: Floats) -> Places:
+    """Return the candidates best first; ties are broken by the newer turn, then by id."""
     newest = np.zeros(len(scores))
     newest[: len(candidates.turns.at)] = -candidates.turns.at
     return np.lexsort((candidates.owner_ids, newest, -scores))

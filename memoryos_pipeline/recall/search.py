@@ -7,16 +7,19 @@ from uuid import UUID
 
 import numpy as np
 
+from memoryos_pipeline.domain.answerability import NotSaid
 from memoryos_pipeline.domain.errors import ModelError
 from memoryos_pipeline.domain.ids import mint_id, scope_id
-from memoryos_pipeline.domain.ranking import DEFAULT, Profile
+from memoryos_pipeline.domain.policies import Policy
 from memoryos_pipeline.models.protocols import Vector
-from memoryos_pipeline.recall.features import build_candidates
+from memoryos_pipeline.recall.doubt import find_doubt
+from memoryos_pipeline.recall.features import Candidates, build_candidates
 from memoryos_pipeline.recall.gather import KINDS, Arms, Evidence, gather
+from memoryos_pipeline.recall.parity import rank_as
 from memoryos_pipeline.recall.parts import RecallParts
 from memoryos_pipeline.recall.question import Question, read_question
 from memoryos_pipeline.recall.results import Ranked, Result, describe
-from memoryos_pipeline.recall.scoring import rank
+from memoryos_pipeline.store.policies import find_policy_of_scope
 from memoryos_pipeline.store.search import Frame, ScopeKey, read_frame
 
 DEGRADED_EMBEDDER = "embedder_failed: ranked by words, speakers, dates and context only"
@@ -25,7 +28,10 @@ DEGRADED_NO_VECTORS = "no_vectors: nothing in this memory has a vector of the ru
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One question to one user's memory with one agent. `now` is what relative dates are seen from."""
+    """One question to one user's memory with one agent. `now` is what relative dates are seen from.
+
+    `profile` is a ranking of `domain.ranking_profiles`; None takes the one of the scope's policy.
+    """
 
     user_id: str
     agent_id: str
@@ -34,45 +40,53 @@ class Ask:
     now: datetime | None = None
     kinds: tuple[str, ...] = KINDS
     include_history: bool = False
+    profile: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """The answer to an Ask: results best first, and what was left out (`degraded`), never silently."""
+    """The answer to an Ask: results best first, and what was left out (`degraded`), never silently.
+
+    `not_said` tells, when a question names one person, how much it looks as if only others said anything of the kind.
+    """
 
     retrieval_id: UUID
     key: ScopeKey
     results: tuple[Result, ...]
     evidence: Evidence
     degraded: tuple[str, ...] = ()
+    not_said: NotSaid | None = None
 
 
 @dataclass(slots=True)
 class _Reading:
     question: Question
     frame: Frame
+    policy: Policy
     vector: Vector | None = None
     degraded: list[str] = field(default_factory=list)
 
 
-def search(parts: RecallParts, tenant_id: UUID, ask: Ask, *, profile: Profile = DEFAULT) -> Retrieval:
+def search(parts: RecallParts, tenant_id: UUID, ask: Ask) -> Retrieval:
     """Return the best results for a question. An unknown user has none; a failing embedder degrades, and is named."""
     key = ScopeKey(tenant_id, scope_id(tenant_id, ask.user_id, ask.agent_id))
     reading = _read(parts, key, ask)
+    policy = reading.policy
     with parts.database.snapshot(tenant_id) as connection:
         arms = Arms(_searched(ask.kinds), reading.vector, include_history=ask.include_history)
         evidence = gather(connection, key, reading.question, frame=reading.frame, arms=arms)
-        ranked = _rank(evidence, ask.kinds, profile, heat_half_life_days=parts.policy.heat_half_life_days)
+        candidates = build_candidates(evidence, heat_half_life_days=policy.heat_half_life_days)
+        ranked = _rank(evidence, candidates, ask.kinds, profile=ask.profile or policy.ranking)
         results = describe(connection, key, ranked, limit=ask.limit)
     if reading.vector is not None and not len(evidence.dense.owners) and evidence.has_indexed_turns:
         reading.degraded.append(DEGRADED_NO_VECTORS)
-    return Retrieval(mint_id(), key, results, evidence, tuple(reading.degraded))
+    not_said = find_doubt(evidence, candidates)
+    return Retrieval(mint_id(), key, results, evidence, tuple(reading.degraded), not_said)
 
 
-def _rank(evidence: Evidence, kinds: Sequence[str], profile: Profile, *, heat_half_life_days: float) -> Ranked:
-    candidates = build_candidates(evidence, heat_half_life_days=heat_half_life_days)
-    ranking = rank(candidates, profile)
-    shown = [KINDS.index(kind) for kind in kinds]
+def _rank(evidence: Evidence, candidates: Candidates, kinds: Sequence[str], *, profile: str) -> Ranked:
+    ranking = rank_as(profile, candidates, query_terms=len(evidence.question.terms))
+    shown = [number for number, kind in enumerate(KINDS) if kind in kinds]
     order = ranking.order[np.isin(candidates.kinds[ranking.order], shown)]
     return Ranked(evidence, candidates, ranking, order)
 
@@ -80,9 +94,10 @@ def _rank(evidence: Evidence, kinds: Sequence[str], profile: Profile, *, heat_ha
 def _read(parts: RecallParts, key: ScopeKey, ask: Ask) -> _Reading:
     with parts.database.snapshot(key.tenant_id) as connection:
         frame = read_frame(connection, key, parts.embedder)
+        own = find_policy_of_scope(connection, key.tenant_id, key.scope_id)
     now = ask.now or frame.now
     question = read_question(ask.query, speakers=frame.speakers, now=now)
-    reading = _Reading(question, frame)
+    reading = _Reading(question, frame, own.policy if own else parts.policy)
     if not frame.speakers:
         return reading
     try:

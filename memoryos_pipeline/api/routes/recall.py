@@ -13,6 +13,7 @@ from starlette.concurrency import run_in_threadpool
 
 from memoryos_pipeline.api.auth import require
 from memoryos_pipeline.api.routes.watermarks import MAX_POSITION, MAX_WAIT_MS, wait_for_position
+from memoryos_pipeline.domain.ranking_profiles import NAMES
 from memoryos_pipeline.domain.text_gate import gate_id, gate_text
 from memoryos_pipeline.domain.turn_body import DEFAULT_AGENT, parse_moment
 from memoryos_pipeline.domain.turns import NewTurn, Role
@@ -36,6 +37,7 @@ MAX_QUERY_BYTES = 16 * 1024
 class Question(BaseModel):
     """What every recall request has. `now` is what relative dates are seen from; default: the database's time.
 
+    `profile` is how candidates are ranked; default: as the policy of this memory says.
     `min_position` is the position of a receipt: the read waits up to `max_wait_ms` for it and says what is `behind`.
     """
 
@@ -47,6 +49,7 @@ class Question(BaseModel):
     now: datetime | None = None
     kinds: list[Literal["turn", "knowledge", "page"]] | None = Field(None, min_length=1)
     include_history: bool = False
+    profile: str | None = Field(None, json_schema_extra={"enum": [*NAMES, None]})
     min_position: int | None = Field(None, ge=0, le=MAX_POSITION)
     max_wait_ms: int = Field(0, ge=0, le=MAX_WAIT_MS)
 
@@ -60,6 +63,13 @@ class Question(BaseModel):
     def _asked(cls, value: str) -> str:
         return gate_text(value, "query", max_bytes=MAX_QUERY_BYTES)
 
+    @field_validator("profile")
+    @classmethod
+    def _known(cls, value: str | None) -> str | None:
+        if value is not None and value not in NAMES:
+            raise ValueError(f"is none of {', '.join(NAMES)}")
+        return value
+
     @field_validator("now", mode="before")
     @classmethod
     def _moment(cls, value: object) -> datetime | None:
@@ -70,7 +80,7 @@ class Question(BaseModel):
         kinds = tuple(self.kinds) if self.kinds else KINDS
         return Ask(
             self.user_id, self.agent_id, self.query, limit=limit, now=self.now, kinds=kinds,
-            include_history=self.include_history,
+            include_history=self.include_history, profile=self.profile,
         )  # fmt: skip
 
 
@@ -188,7 +198,12 @@ def _afterwards(
 
 
 def _head(retrieval: Retrieval) -> dict[str, Any]:
-    return {"retrieval_id": str(retrieval.retrieval_id), "degraded": list(retrieval.degraded)}
+    doubt = retrieval.not_said
+    return {
+        "retrieval_id": str(retrieval.retrieval_id),
+        "degraded": list(retrieval.degraded),
+        "not_said": {"actor": doubt.actor, "doubt": doubt.doubt} if doubt else None,
+    }
 
 
 def _context(context: Context) -> dict[str, Any]:

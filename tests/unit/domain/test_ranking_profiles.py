@@ -5,14 +5,8 @@ from uuid import UUID
 
 import pytest
 
-from memoryos_pipeline.domain.ranking import Candidate, OwnerKind, rank
-from memoryos_pipeline.domain.ranking_profiles import (
-    NAMES,
-    UnknownProfileError,
-    entity_spread,
-    rank_by,
-    squash_bm25,
-)
+from memoryos_pipeline.domain.ranking import Candidate, OwnerKind
+from memoryos_pipeline.domain.ranking_profiles import PARITY, entity_spread, squash_bm25
 
 
 def candidate(number: int, kind: OwnerKind = "turn", **features: float) -> Candidate:
@@ -21,12 +15,13 @@ def candidate(number: int, kind: OwnerKind = "turn", **features: float) -> Candi
 
 
 def scores(name: str, *candidates: Candidate, query_terms: int = 4) -> dict[int, float]:
-    """The score of every retrieved candidate by its number."""
-    ranked = rank_by(name, candidates, query_terms=query_terms)
-    return {each.candidate.owner_id.int: each.score for each in ranked}
+    """The score of every retrieved candidate by its number, best first."""
+    scored = zip(candidates, PARITY[name](candidates, query_terms), strict=True)
+    rows = {each.owner_id.int: sum(signals.values()) for each, signals in scored if signals is not None}
+    return dict(sorted(rows.items(), key=lambda row: -row[1]))
 
 
-class TestRankBy:
+class TestScores:
     def test_seed000(self) -> None:
         """A warm page of similarity .8 and heat .5 scores .68, cold knowledge of .8 and weight .5 scores .40."""
         page = candidate(1, "page", dense=0.8, vitality=0.5)
@@ -76,30 +71,6 @@ class TestRankBy:
     def test_a_negative_cosine_is_none(self) -> None:
         """Decay multiplies; without the clamp it would raise what points the other way."""
         assert scores("seed000", candidate(1, "knowledge", dense=-0.5, vitality=0.1)) == {1: 0.0}
-
-    @pytest.mark.parametrize("name", NAMES)
-    def test_signals_sum_to_the_score(self, name: str) -> None:
-        """Every profile explains itself: higher is better, and the parts sum to the whole."""
-        rows = [
-            candidate(n, "knowledge" if n % 2 else "turn", dense=n / 10, bm25=float(n), vitality=0.5, entity=0.6)
-            for n in range(9)
-        ]
-        ranked = rank_by(name, rows, query_terms=3)
-
-        assert ranked
-        assert all(each.score == pytest.approx(sum(each.signals.values())) for each in ranked)
-        assert [each.score for each in ranked] == sorted((each.score for each in ranked), reverse=True)
-
-    def test_the_default_is_the_measured_sum(self) -> None:
-        """Asked for by name it is the same ranking."""
-        rows = [candidate(n, dense=n / 10, bm25=float(9 - n)) for n in range(9)]
-
-        assert rank_by("default", rows, query_terms=3) == rank(rows)
-
-    def test_an_unknown_name_is_refused(self) -> None:
-        """A misspelt profile is no default."""
-        with pytest.raises(UnknownProfileError):
-            rank_by("a-mem", [], query_terms=1)
 
 
 class TestMem0:

@@ -1,0 +1,18 @@
+"""Says how much the memory doubts that the person a question names said what is asked for. Pure."""
+
+from memoryos_pipeline.domain.answerability import Heard, NotSaid, doubt_said, ends_asking
+from memoryos_pipeline.recall.features import Candidates
+from memoryos_pipeline.recall.gather import Evidence
+
+
+def find_doubt(evidence: Evidence, candidates: Candidates) -> NotSaid | None:
+    """Return the doubt about the one person a question names; None when it names nobody, or several."""
+    if evidence.question.actor is None:
+        return None
+    words, said = (candidates.features[name] for name in ("bm25", "actor"))
+    heard = (
+        Heard(said[place] > 0, float(words[place]), asks=text is not None and ends_asking(text))
+        for place, text in enumerate(evidence.texts)
+        if words[place] > 0
+    )
+    return NotSaid(evidence.question.actor, doubt_said(heard))

@@ -1,0 +1,60 @@
+"""A question can be ranked as another memory would, and says whether somebody else said what is asked."""
+
+import pytest
+
+from memoryos_pipeline.domain.policies_presets import policy_of
+from memoryos_pipeline.domain.ranking_profiles import NAMES
+from memoryos_pipeline.recall.search import search
+from tests.builders_recall import ask, know, recall_parts, remember
+from tests.conftest import Stack
+
+TALK = (
+    ("Maya", "I finished the marathon in four hours."),
+    ("Leo", "How was your marathon, did it rain?"),
+    ("Leo", "I baked a lemon cake for the neighbours."),
+    ("Maya", "The violin lesson was cancelled again."),
+)
+
+
+class TestProfile:
+    def test_every_profile_answers(self, stack: Stack) -> None:
+        """Each ranks the same memory by its own signals, best first, and explains its scores."""
+        remember(stack, *TALK)
+        know(stack, "Maya ran a marathon in four hours", seq=1)
+        for name in NAMES:
+            found = search(recall_parts(stack), stack.tenant_id, ask("the marathon", profile=name)).results
+            scores = [result.score for result in found]
+
+            assert "marathon" in found[0].content, name
+            assert scores == sorted(scores, reverse=True)
+            assert all(sum(result.signals.values()) == pytest.approx(result.score) for result in found)
+        assert set(found[0].signals) == {"bm25"}, "the last profile ranks by words alone"
+
+    def test_a_policy_names_the_profile(self, stack: Stack) -> None:
+        """Without a word in the question the policy in force decides; a question's own word goes first."""
+        remember(stack, *TALK)
+        parts = recall_parts(stack)
+        like_mem0 = type(parts)(
+            parts.database, parts.embedder, parts.language_model, policy_of("default", {"ranking": "mem0"})
+        )
+        by_policy = search(like_mem0, stack.tenant_id, ask("the marathon")).results
+        by_word = search(like_mem0, stack.tenant_id, ask("the marathon", profile="default")).results
+
+        assert set(by_policy[0].signals) == {"dense"}
+        assert {"dense", "bm25"} <= set(by_word[0].signals)
+
+
+class TestNotSaid:
+    def test_the_wrong_person_is_doubted(self, stack: Stack) -> None:
+        """Asked about Leo's marathon the memory says it heard of it from others only; about Maya's it does not."""
+        remember(stack, *TALK)
+        wrong, right, nobody = (
+            search(recall_parts(stack), stack.tenant_id, ask(question)).not_said
+            for question in ("When did Leo run the marathon?", "When did Maya run the marathon?", "Who ran?")
+        )
+
+        assert wrong is not None
+        assert (wrong.actor, wrong.doubt) == ("leo", 1.0)
+        assert right is not None
+        assert right.doubt == -1.0
+        assert nobody is None
