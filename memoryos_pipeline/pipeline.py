@@ -11,7 +11,7 @@ from memoryos_pipeline.stages.advance import advance
 from memoryos_pipeline.stages.apply_heat import apply_heat
 from memoryos_pipeline.stages.assign_segments import assign_segments
 from memoryos_pipeline.stages.distill_page import distill_page
-from memoryos_pipeline.stages.embed import embed
+from memoryos_pipeline.stages.embed import embed, embed_together
 from memoryos_pipeline.stages.forget import forget
 from memoryos_pipeline.stages.merge_knowledge import merge_knowledge
 from memoryos_pipeline.stages.parts import Parts
@@ -40,10 +40,21 @@ STAGES: dict[str, Stage] = {
     WorkKind.MERGE_PAGE: put_back_page,
     WorkKind.FORGET: forget,
 }
-BATCHES: dict[str, Batch] = {}
-"""Kinds of which rows of one tenant can be done in one transaction, all or none."""
+BATCHES: dict[tuple[str, str], Batch] = {
+    (WorkKind.EMBED, "summary"): embed_together,
+    (WorkKind.EMBED, "knowledge"): embed_together,
+}
+"""Kinds, and what their subjects begin with, of which rows of one tenant can be done in one transaction, all or none.
+
+Turns of pages are none of them: their transaction holds the conversation, and whoever talks would wait.
+"""
 QUARANTINES: dict[str, Quarantine] = {WorkKind.MERGE: set_aside_page}
 """Kinds that take things in line: what they fail on is given up instead of the whole line."""
+
+
+def batch_of(lease: Lease) -> Batch | None:
+    """Return what does several rows like this one at once, if anything does."""
+    return BATCHES.get((lease.kind, lease.subject_key.partition(":")[0]))
 
 
 def build_parts(settings: Settings) -> Parts:

@@ -12,7 +12,7 @@ from celery import Task, current_task
 from memoryos_pipeline.domain.errors import FencedError, MemoryosError
 from memoryos_pipeline.domain.work import ErrorClass, Lease, decide_retry
 from memoryos_pipeline.failpoints import reach
-from memoryos_pipeline.pipeline import BATCHES, QUARANTINES, STAGES
+from memoryos_pipeline.pipeline import QUARANTINES, STAGES, Batch, batch_of
 from memoryos_pipeline.store.database import is_passing, sqlstate_of
 from workers.masking import mask_id
 from workers.runtime import FENCED, Runtime, get_runtime
@@ -46,9 +46,9 @@ def deliver(work_ids: object) -> None:
     fresh = [lease for lease in leases if not lease.vanished]
     try:
         _hand_back(runtime, suspects[1:])
-        for together in _batches(fresh):
+        for batch, together in _batches(fresh):
             if not stopping.is_set():
-                _run_together(runtime, together)
+                _run_together(runtime, batch, together)
         for lease in [*fresh, *suspects[:1]]:
             if runtime.keeper.holds(lease) and not stopping.is_set():
                 run_lease(runtime, lease)
@@ -63,27 +63,28 @@ def _claim(runtime: Runtime, work_ids: list[int]) -> list[Lease]:
         work_ids,
         owner=runtime.owner,
         lease_seconds=runtime.settings.lease_seconds,
-        kinds=[*STAGES, *BATCHES],
+        kinds=list(STAGES),
         task_id=mask_id(current_task.request.id) if current_task else None,
     )
 
 
-def _batches(leases: Sequence[Lease]) -> Iterator[list[Lease]]:
-    """Yield what may be done in one transaction: rows of one kind and tenant, two or more."""
-    together: dict[tuple[str, UUID], list[Lease]] = defaultdict(list)
+def _batches(leases: Sequence[Lease]) -> Iterator[tuple[Batch, list[Lease]]]:
+    """Yield what may be done in one transaction: rows of one tenant on their first try, two or more."""
+    together: dict[tuple[Batch, UUID], list[Lease]] = defaultdict(list)
     for lease in leases:
-        if lease.kind in BATCHES and lease.attempts == 1:
-            together[lease.kind, lease.tenant_id].append(lease)
-    yield from (batch for batch in together.values() if len(batch) > 1)
+        batch = batch_of(lease) if lease.attempts == 1 else None
+        if batch is not None:
+            together[batch, lease.tenant_id].append(lease)
+    yield from ((batch, found) for (batch, _), found in together.items() if len(found) > 1)
 
 
-def _run_together(runtime: Runtime, leases: list[Lease]) -> None:
+def _run_together(runtime: Runtime, batch: Batch, leases: list[Lease]) -> None:
     """Do rows in one transaction. When that fails nothing was done, and each is run alone to say why."""
     runtime.keeper.begin(leases[0])
     try:
         for lease in leases:
             reach("after_claim", lease.kind, work_id=lease.work_id, fence=lease.fence)
-        BATCHES[leases[0].kind](runtime.parts, leases)
+        batch(runtime.parts, leases)
         for lease in leases:
             reach("after_commit_before_ack", lease.kind, work_id=lease.work_id, fence=lease.fence)
     except Exception as error:  # noqa: BLE001 - whose failure it is shows when each is run alone

@@ -10,6 +10,7 @@ from memoryos_pipeline.cli.bench import bench
 from memoryos_pipeline.cli.bench_faults import faults as bench_faults
 from memoryos_pipeline.cli.bench_ledger import ledger as bench_ledger
 from memoryos_pipeline.cli.bench_recall import recall as bench_recall
+from memoryos_pipeline.cli.bench_sweep import sweep as bench_sweep
 from memoryos_pipeline.cli.chat import chat
 from memoryos_pipeline.cli.clock import clock
 from memoryos_pipeline.cli.demo import demo
@@ -45,6 +46,7 @@ app.add_typer(dead.app, name="dead")
 app.add_typer(work.app, name="work")
 bench.command(name="recall")(bench_recall)
 bench.command(name="ledger")(bench_ledger)
+bench.command(name="sweep")(bench_sweep)
 bench.command(name="faults")(bench_faults)
 app.add_typer(bench, name="bench")
 evaluate.app.command(name="conflicts")(eval_conflicts)

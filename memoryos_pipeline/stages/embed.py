@@ -12,13 +12,14 @@ from memoryos_pipeline.domain.work import Lease, Owed, WorkKind
 from memoryos_pipeline.models.lexical import lexical_terms
 from memoryos_pipeline.models.protocols import Embedded
 from memoryos_pipeline.stages.parts import Parts
-from memoryos_pipeline.store.ledger import complete, owe
+from memoryos_pipeline.store.ledger import complete, complete_all, owe
 from memoryos_pipeline.store.pages import (
     PageRow,
     find_page,
     load_turns,
     lock_conversation,
     lock_page,
+    lock_pages,
     mark_indexed,
 )
 from memoryos_pipeline.store.postings import put_postings
@@ -67,44 +68,74 @@ def _embed_turns(parts: Parts, lease: Lease, page_id: UUID) -> None:
         complete(connection, lease)
 
 
-def _embed_summary(parts: Parts, lease: Lease, page_id: UUID) -> None:
-    with parts.database.transaction(lease.tenant_id) as connection:
-        read = find_page(connection, lease.tenant_id, page_id)
-    texts = [Text(page_id, read.summary, read.lang)] if read and read.summary else []
-    indexed = _index(parts, texts)
-    with parts.database.transaction(lease.tenant_id) as connection:
-        page = lock_page(connection, lease.tenant_id, page_id)
-        if page is not None and read is not None:
-            _save_summary(parts, lease, connection, indexed, page, read)
-        complete(connection, lease)
+def embed_together(parts: Parts, leases: Sequence[Lease]) -> None:
+    """Index summaries and statements that several rows of one tenant name: one call, one transaction, all or none.
+
+    Raises as `embed` does, and then nothing was done.
+    """
+    tenant_id = leases[0].tenant_id
+    with parts.database.transaction(tenant_id) as connection:
+        read = [_load(connection, lease) for lease in sorted(leases, key=lambda lease: lease.subject_key)]
+    indexed = iter(_index(parts, [text for one in read for text in one.texts]))
+    with parts.database.transaction(tenant_id) as connection:
+        # Pages first and together, work last and together: whoever else locks several of them does so in this order.
+        lock_pages(connection, tenant_id, [one.owner_id for one in read if one.page is not None])
+        owed: set[UUID] = set()
+        for one in read:
+            mine = [next(indexed) for text in one.texts if text.content.strip()]
+            owed |= _save_read(parts, connection, one, mine)
+        segments = [Owed(WorkKind.SEGMENT, str(scope_id), scope_id) for scope_id in owed]
+        owe(connection, tenant_id, segments, max_attempts=parts.max_attempts)
+        complete_all(connection, leases)
 
 
-def _save_summary(
-    parts: Parts, lease: Lease, connection: Connection, indexed: Sequence[Indexed], page: PageRow, read: PageRow
-) -> None:
-    if page.summary != read.summary:
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What one row names as it was read: a page with a summary, a statement, or nothing any more."""
+
+    lease: Lease
+    owner_id: UUID
+    texts: tuple[Text, ...]
+    page: PageRow | None = None
+
+
+def _load(connection: Connection, lease: Lease) -> Read:
+    subject, _, owner = lease.subject_key.partition(":")
+    owner_id = UUID(owner)
+    if subject == "summary":
+        page = find_page(connection, lease.tenant_id, owner_id)
+        texts = (Text(owner_id, page.summary, page.lang),) if page and page.summary else ()
+        return Read(lease, owner_id, texts, page)
+    said = find_knowledge_text(connection, lease.tenant_id, owner_id)
+    return Read(lease, owner_id, (Text(owner_id, said.content, said.lang),) if said else ())
+
+
+def _save_read(parts: Parts, connection: Connection, read: Read, indexed: Sequence[Indexed]) -> set[UUID]:
+    """Index one text if it may still be recalled; return the scope whose pages then wait for a segment, if any."""
+    lease = read.lease
+    if lease.subject_key.startswith("knowledge:"):
+        now = find_knowledge_text(connection, lease.tenant_id, read.owner_id)
+        if now is not None and now.recallable:
+            _save(parts, lease, connection, "knowledge", indexed)
+        return set()
+    page = lock_page(connection, lease.tenant_id, read.owner_id)
+    if page is None or read.page is None:
+        return set()
+    if page.summary != read.page.summary:
         raise StaleReadError
     if page.tier == "warm":
         _save(parts, lease, connection, "page", indexed)
-    segment = Owed(WorkKind.SEGMENT, str(lease.scope_id), lease.scope_id)
-    owe(connection, lease.tenant_id, [segment], max_attempts=parts.max_attempts)
+    return {lease.scope_id}
 
 
-def _embed_knowledge(parts: Parts, lease: Lease, knowledge_id: UUID) -> None:
-    with parts.database.transaction(lease.tenant_id) as connection:
-        read = find_knowledge_text(connection, lease.tenant_id, knowledge_id)
-    indexed = _index(parts, [Text(knowledge_id, read.content, read.lang)] if read else [])
-    with parts.database.transaction(lease.tenant_id) as connection:
-        now = find_knowledge_text(connection, lease.tenant_id, knowledge_id)
-        if now is not None and now.recallable:
-            _save(parts, lease, connection, "knowledge", indexed)
-        complete(connection, lease)
+def _embed_one(parts: Parts, lease: Lease, _: UUID) -> None:
+    embed_together(parts, [lease])
 
 
 SUBJECTS: dict[str, Callable[[Parts, Lease, UUID], None]] = {
     "turns": _embed_turns,
-    "summary": _embed_summary,
-    "knowledge": _embed_knowledge,
+    "summary": _embed_one,
+    "knowledge": _embed_one,
 }
 
 

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 from sqlalchemy import Row, text
@@ -16,8 +16,9 @@ from memoryos_pipeline.models.extractive import ExtractiveModel
 from memoryos_pipeline.models.hashing import HashingEmbedder
 from memoryos_pipeline.settings import Settings
 from memoryos_pipeline.stages.parts import Parts
-from memoryos_pipeline.store.ledger import complete, owe
+from memoryos_pipeline.store.ledger import complete, complete_all, owe
 from memoryos_pipeline.store.publishing import reap_expired
+from memoryos_pipeline.store.vigilance import pause_kind, resume_kind, tallied_lately
 from tests.builders import create_scope
 from tests.conftest import Stack
 from workers import envelope, runtime
@@ -83,6 +84,73 @@ class TestDeliver:
         envelope.deliver(_owe(stack, WorkKind.SUMMARIZE, WorkKind.EMBED))
 
         assert _rows(stack) == [("ready", 1, 0, "transient"), ("done", 1, 0, None)]
+
+    def test_rows_that_can_be_done_together_are_one_transaction(
+        self, stack: Stack, process: Runtime, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Rows of one message and tenant are handed over at once, and are done at once."""
+        seen: list[int] = []
+        monkeypatch.setitem(pipeline.BATCHES, ("embed", "subject-0"), _finish_all(seen))
+        monkeypatch.setitem(pipeline.BATCHES, ("embed", "subject-1"), pipeline.BATCHES["embed", "subject-0"])
+        envelope.deliver(_owe(stack, WorkKind.EMBED, WorkKind.EMBED))
+
+        assert (seen, _rows(stack)) == ([2], [("done", 1, 0, None)] * 2)
+        assert process.keeper.completed == 2
+
+    def test_a_batch_that_fails_is_taken_apart(
+        self, stack: Stack, process: Runtime, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """One bad row among many costs the others nothing: each is run alone, and only the bad one waits."""
+        monkeypatch.setitem(pipeline.BATCHES, ("embed", "subject-0"), _raise_all)
+        monkeypatch.setitem(pipeline.BATCHES, ("embed", "subject-1"), _raise_all)
+        monkeypatch.setitem(pipeline.STAGES, "embed", _finish_but("subject-1"))
+        envelope.deliver(_owe(stack, WorkKind.EMBED, WorkKind.EMBED))
+
+        assert _rows(stack) == [("done", 1, 0, None), ("ready", 1, 0, "transient")]
+
+    def test_a_paused_kind_is_not_claimed(
+        self, stack: Stack, process: Runtime, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What still lies in the broker when a kind is paused burns no attempt; it goes on where it stopped."""
+        monkeypatch.setitem(pipeline.STAGES, "embed", _finish)
+        ids = _owe(stack, WorkKind.EMBED)
+        with stack.ledger_database.across_tenants() as connection:
+            pause_kind(connection, "embed", paused_by="operator", reason="a bad upload")
+        envelope.deliver(ids)
+        paused = _rows(stack)
+        with stack.ledger_database.across_tenants() as connection:
+            resume_kind(connection, "embed")
+        envelope.deliver(ids)
+
+        assert (paused, _rows(stack)) == ([("ready", 0, 0, None)], [("done", 1, 0, None)])
+
+    def test_what_was_put_off_for_a_day_is_given_up(
+        self, stack: Stack, process: Runtime, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A deferral burns no attempt, but it grows old: after a day of nothing else somebody has to hear of it."""
+        monkeypatch.setitem(pipeline.STAGES, "distill", _raise(ModelUnavailableError("overloaded")))
+        ids = _owe(stack, WorkKind.DISTILL)
+        envelope.deliver(ids)
+        with stack.app.transaction(stack.tenant_id) as connection:
+            late = "run_after = clock_timestamp(), deferred_since = deferred_since - interval '25 hours'"
+            connection.execute(text(f"update memoryos.work set {late}"))
+        envelope.deliver(ids)
+
+        assert _rows(stack)[0] == ("dead", 0, 2, "deferred")
+        with stack.ledger_database.across_tenants() as connection:
+            reason = connection.execute(text("select error from memoryos.dead_letter")).scalar_one()
+        assert reason == "put off for 25 h: ModelUnavailableError: overloaded"
+
+    def test_how_work_ended_is_tallied(self, stack: Stack, process: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Whoever decides whether a kind is broken sees outcomes by tenant and kind."""
+        monkeypatch.setitem(pipeline.STAGES, "embed", _raise(ValueError("odd page")))
+        monkeypatch.setitem(pipeline.STAGES, "summarize", _finish)
+        envelope.deliver(_owe(stack, WorkKind.SUMMARIZE, WorkKind.EMBED, WorkKind.EMBED))
+        process.keeper.tally.write()
+
+        with stack.ledger_database.across_tenants() as connection:
+            found = {(each.kind, each.outcome, each.count) for each in tallied_lately(connection)}
+        assert found == {("summarize", "done", 1), ("embed", "transient", 2)}
 
     def test_a_busy_model_burns_no_attempt(
         self, stack: Stack, process: Runtime, monkeypatch: pytest.MonkeyPatch
@@ -198,6 +266,30 @@ class TestDeliver:
             envelope.deliver(ids)
 
         assert _rows(stack)[1] == ("ready", 0, 0, None)
+
+
+def _finish_all(seen: list[int]) -> pipeline.Batch:
+    def batch(parts: Parts, leases: Sequence[Lease]) -> None:
+        seen.append(len(leases))
+        with parts.database.transaction(leases[0].tenant_id) as connection:
+            complete_all(connection, leases)
+
+    return batch
+
+
+def _raise_all(parts: Parts, leases: Sequence[Lease]) -> None:
+    with parts.database.transaction(leases[0].tenant_id) as connection:
+        complete_all(connection, leases)
+        raise ValueError("one of us is odd")
+
+
+def _finish_but(odd: str) -> Stage:
+    def stage(parts: Parts, lease: Lease) -> None:
+        if lease.subject_key == odd:
+            raise ValueError("odd page")
+        _finish(parts, lease)
+
+    return stage
 
 
 def _die(process: Runtime) -> Stage:
