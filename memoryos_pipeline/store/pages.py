@@ -1,6 +1,6 @@
 """Pages: sealing them from turns, reading their text, keeping their summary, knowing which are indexed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -46,6 +46,11 @@ FIND_PAGE = text("""
       from memoryos.page where tenant_id = :tenant_id and page_id = :page_id
 """)
 LOCK_PAGE = text(FIND_PAGE.text + " for no key update")
+# Whoever holds several pages without their conversation takes them in this one order.
+LOCK_PAGES = text("""
+    select page_id from memoryos.page where tenant_id = :tenant_id and page_id = any(cast(:page_ids as uuid[]))
+     order by conversation_id, first_seq for no key update
+""")
 FIND_PREVIOUS_PAGE = text("""
     select page_id, first_seq, last_seq from memoryos.page
      where tenant_id = :tenant_id and conversation_id = :conversation_id and first_seq < :first_seq
@@ -69,6 +74,14 @@ _BEFORE_NEXT_CHAIN = """first_seq < coalesce(
            (select min(first_seq) from memoryos.page
              where tenant_id = :tenant_id and conversation_id = :conversation_id and first_seq > :first_seq
                and continues is not true), 9223372036854775807)"""
+LOCK_CHAIN = text(
+    """
+    select page_id from memoryos.page
+     where tenant_id = :tenant_id and conversation_id = :conversation_id and first_seq >= :first_seq
+       and BEFORE_NEXT_CHAIN
+     order by first_seq for no key update
+""".replace("BEFORE_NEXT_CHAIN", _BEFORE_NEXT_CHAIN)
+)
 # Pages behind that were summarized first wait under a chain of their own until the page before them is known.
 _HAND_CHAIN_ON = """
     update memoryos.page set chain_id = :chain_id, version = version + 1
@@ -196,6 +209,13 @@ def lock_page(connection: Connection, tenant_id: UUID, page: UUID) -> PageRow | 
     return _page_row(connection.execute(LOCK_PAGE, {"tenant_id": tenant_id, "page_id": page}).first())
 
 
+def lock_pages(connection: Connection, tenant_id: UUID, pages: Iterable[UUID]) -> None:
+    """Lock those of the pages that exist until the transaction ends, in the one order everybody uses."""
+    values = {"tenant_id": tenant_id, "page_ids": list(pages)}
+    if values["page_ids"]:
+        connection.execute(LOCK_PAGES, values)
+
+
 def read_page(connection: Connection, tenant_id: UUID, page: UUID) -> PageReading | None:
     """Return a page with its turns and those of the page before it; None when it or its turns are gone."""
     found = find_page(connection, tenant_id, page)
@@ -232,6 +252,7 @@ def save_summary(connection: Connection, tenant_id: UUID, *, reading: PageReadin
         "chain_id": chain_id,
         "model": summary.model,
     }
+    connection.execute(LOCK_CHAIN, key)
     if connection.execute(SAVE_SUMMARY, values).rowcount == 0:
         return False
     connection.execute(PASS_CHAIN_ON, {**key, "chain_id": chain_id})
