@@ -71,6 +71,25 @@ class ModelUnavailableError(ModelError):
     error_class = ErrorClass.DEFERRED
 
 
+class ProviderClosedError(ModelUnavailableError):
+    """The provider refuses us as such: the credential is not accepted, or its spend limit is reached."""
+
+
+class ProviderPausedError(ModelUnavailableError):
+    """Calls to this provider are paused; no attempt is burnt."""
+
+    def __init__(self, provider: str, reason: str, *, retry_after_seconds: float) -> None:
+        super().__init__(f"calls to {provider} are paused: {reason}", retry_after_seconds=retry_after_seconds)
+
+
+class BudgetSpentError(ModelUnavailableError):
+    """The tenant's tokens of the day are spent; no attempt is burnt."""
+
+    def __init__(self, tokens_per_day: int, *, retry_after_seconds: float) -> None:
+        text = f"the day's {tokens_per_day} tokens are spent or set aside"
+        super().__init__(text, retry_after_seconds=retry_after_seconds)
+
+
 class InvalidOutputError(ModelError):
     """The model answered, but not in the shape it was asked for."""
 

@@ -1,11 +1,13 @@
 """The language model behind an Anthropic-compatible API: structured answers, checked item by item, paid once."""
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from memoryos_pipeline.domain.budget import tokens_at_most
 from memoryos_pipeline.domain.errors import InvalidOutputError, ModelError
 from memoryos_pipeline.domain.knowledge import Candidate, Decision, Distillate, Neighbour, Verdict
 from memoryos_pipeline.domain.pages import PageSummary, PageText
@@ -132,7 +134,7 @@ class AnthropicModel:
         problem, tokens = "", OUTPUT_TOKENS
         for attempt in range(1, TRIES + 1):
             try:
-                reply = self._client.call(_request(task, problem=problem, max_tokens=tokens))
+                reply = self._call(_request(task, problem=problem, max_tokens=tokens), journal)
                 answer, result = _first_that_reads(reply, task, last_try=attempt == TRIES)
             except InvalidOutputError as error:
                 if attempt == TRIES:
@@ -143,6 +145,15 @@ class AnthropicModel:
                 self._keep(task, digest, answer, reply, journal)
                 return result
         raise InvalidOutputError
+
+    def _call(self, request: dict[str, Any], journal: Journal) -> Reply:
+        """Call within the tenant's budget and the provider's breaker; what it cost counts, however it is read."""
+        client = self._client
+        tokens = tokens_at_most(json.dumps(request, ensure_ascii=False), output_tokens=request["max_tokens"])
+        with journal.paying(client.provider, tokens=tokens, seconds=client.deadline_seconds) as payment:
+            reply = client.call(request)
+            payment.tokens = reply.tokens_in + reply.tokens_out
+        return reply
 
     def _keep(self, task: Task, digest: bytes, answer: Shape, reply: Reply, journal: Journal) -> None:
         journal.keep(

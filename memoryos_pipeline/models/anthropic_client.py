@@ -6,6 +6,7 @@ import ssl
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 import anthropic
 from anthropic.types import Message
@@ -15,13 +16,16 @@ from memoryos_pipeline.domain.errors import (
     ModelError,
     ModelRefusedError,
     ModelUnavailableError,
+    ProviderClosedError,
 )
 
 CALL_LATER = frozenset({402, 429, 503, 529})
 TRY_AGAIN = frozenset({408, 409})
 TOO_LONG = frozenset({413})
 DONE = frozenset({"tool_use", "end_turn"})
+NOT_ACCEPTED = frozenset({401, 403})
 SPEND_LIMIT_WAIT_SECONDS = 3_600.0
+CREDENTIAL_WAIT_SECONDS = 300.0
 MAX_OBJECTS_TRIED = 50
 
 
@@ -47,16 +51,18 @@ class AnthropicClient:
 
     def __init__(self, *, model: str, api_key: str, base_url: str | None, deadline_seconds: float) -> None:
         self.model = model
+        self.provider = f"{urlsplit(base_url).hostname if base_url else 'anthropic'}/{model}"
+        """What a breaker stands before: a server and a model, without anything secret."""
+        self.deadline_seconds = deadline_seconds
         self._api_key = api_key
         self._base_url = base_url
-        self._deadline_seconds = deadline_seconds
 
     def call(self, request: Mapping[str, Any]) -> Reply:
         """Send a request of the Messages API within the deadline. Raises ModelError and its kinds, nothing else."""
         try:
             message = asyncio.run(self._send(request))
         except TimeoutError:
-            text = f"no answer within {self._deadline_seconds:g} seconds"
+            text = f"no answer within {self.deadline_seconds:g} seconds"
             raise ModelError(text) from None
         except anthropic.APIStatusError as error:
             raise _of_status(error) from None
@@ -71,12 +77,12 @@ class AnthropicClient:
     async def _send(self, request: Mapping[str, Any]) -> Any:
         # A client a call: its connections end with the loop, so a deadline leaves nothing behind.
         async with (
-            asyncio.timeout(self._deadline_seconds),
+            asyncio.timeout(self.deadline_seconds),
             anthropic.AsyncAnthropic(
                 api_key=self._api_key,
                 base_url=self._base_url,
                 max_retries=0,
-                timeout=self._deadline_seconds,
+                timeout=self.deadline_seconds,
                 http_client=_http_client(self._base_url),
             ) as client,
         ):
@@ -93,9 +99,13 @@ def _http_client(base_url: str | None) -> anthropic.DefaultAsyncHttpxClient | No
 def _of_status(error: anthropic.APIStatusError) -> ModelError:
     status = error.status_code
     text = f"the model answered {status}" + (f" ({error.type})" if error.type else "")
+    if status in NOT_ACCEPTED:
+        return ProviderClosedError(text, retry_after_seconds=CREDENTIAL_WAIT_SECONDS)
     if status in CALL_LATER:
         wait = _retry_after(error)
-        return ModelUnavailableError(text, retry_after_seconds=SPEND_LIMIT_WAIT_SECONDS if status == 402 else wait)
+        if status == 402 or (status == 429 and wait is None and "spend" in f"{error.type} {error.api_message}"):
+            return ProviderClosedError(text, retry_after_seconds=SPEND_LIMIT_WAIT_SECONDS)
+        return ModelUnavailableError(text, retry_after_seconds=wait)
     if status in TRY_AGAIN or status >= 500:
         return ModelError(text)
     if status in TOO_LONG or "too long" in (error.api_message or "").lower():

@@ -1,12 +1,14 @@
 """The two protocols every model honours: Embedder and LanguageModel. A conformance suite holds them to it."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memoryos_pipeline.domain.budget import Payment
 from memoryos_pipeline.domain.knowledge import Candidate, Distillate, Neighbour, Verdict
 from memoryos_pipeline.domain.pages import PageSummary, PageText
 
@@ -51,6 +53,13 @@ class Journal(Protocol):
         tokens_in: int, tokens_out: int,
     ) -> None:  # fmt: skip
         """Keep an answer before it is applied, in a transaction of its own."""
+        ...
+
+    def paying(self, provider: str, *, tokens: int, seconds: float) -> AbstractContextManager[Payment]:
+        """Stand around one call of at most so many tokens and seconds; whoever calls fills in what it cost.
+
+        Raises ModelUnavailableError before the call when the budget is spent or calls to the provider are paused.
+        """
         ...
 
 

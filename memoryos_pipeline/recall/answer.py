@@ -6,6 +6,7 @@ from uuid import UUID
 from memoryos_pipeline.recall.context import Context, build_context
 from memoryos_pipeline.recall.parts import RecallParts
 from memoryos_pipeline.recall.search import Ask
+from memoryos_pipeline.store.payments import Payments
 
 NO_GENERATION = "the language model in use does not generate answers; this is the context it would be given"
 
@@ -20,7 +21,10 @@ class Answer:
 
 
 class _Unkept:
-    """A journal that keeps nothing: a repeated question is asked again, of a memory that has moved on."""
+    """A journal that keeps nothing: a repeated question is asked again, of a memory that has moved on, and paid for."""
+
+    def __init__(self, payments: Payments) -> None:
+        self.paying = payments.paying
 
     def find(self, *_: object) -> None:
         return None
@@ -34,5 +38,5 @@ def answer(
 ) -> Answer:
     """Answer from what is recalled. Raises ModelError when a generating model fails."""
     context = build_context(parts, tenant_id, ask, token_budget=token_budget, conversation_id=conversation_id)
-    text = parts.language_model.answer(ask.query, context.text, journal=_Unkept())
+    text = parts.language_model.answer(ask.query, context.text, journal=_Unkept(Payments(parts.database, tenant_id)))
     return Answer(text, None if text is not None else NO_GENERATION, context)

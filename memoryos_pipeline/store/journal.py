@@ -1,14 +1,17 @@
 """The journal of paid model answers, one small transaction a call, tied to the work row that paid."""
 
+from contextlib import AbstractContextManager
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
 
+from memoryos_pipeline.domain.budget import Payment
 from memoryos_pipeline.domain.work import Lease
 from memoryos_pipeline.failpoints import reach
 from memoryos_pipeline.store.database import Database
+from memoryos_pipeline.store.payments import Payments
 
 FIND = text(
     "select response from memoryos.llm_call where tenant_id = :tenant_id and task = :task and request_sha256 = :sha"
@@ -50,6 +53,10 @@ class WorkJournal:
         with self._database.transaction(self._tenant_id) as connection:
             connection.execute(KEEP, values)
         reach("after_journal", self._lease.kind, work_id=self._lease.work_id, fence=self._lease.fence)
+
+    def paying(self, provider: str, *, tokens: int, seconds: float) -> AbstractContextManager[Payment]:
+        """Stand around one call: within the day's budget and the provider's breaker, settled when it has ended."""
+        return Payments(self._database, self._tenant_id).paying(provider, tokens=tokens, seconds=seconds)
 
     @property
     def _tenant_id(self) -> UUID:

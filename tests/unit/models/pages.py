@@ -1,9 +1,11 @@
 """Small builders of turns, pages, candidates and neighbours."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
+from memoryos_pipeline.domain.budget import Payment
 from memoryos_pipeline.domain.ids import derive_id
 from memoryos_pipeline.domain.knowledge import Candidate, Neighbour
 from memoryos_pipeline.domain.language import detect_language
@@ -61,3 +63,9 @@ class MemoryJournal:
     def keep(self, task: str, request_sha256: bytes, response: dict[str, Any], **paid: Any) -> None:
         self.kept[task, request_sha256] = response
         self.paid.append(paid)
+
+    @contextmanager
+    def paying(self, provider: str, *, tokens: int, seconds: float) -> Iterator[Payment]:
+        payment = Payment()
+        yield payment
+        assert 0 < (payment.tokens or 0) <= tokens, f"{provider} took {payment.tokens} tokens of at most {tokens}"

@@ -12,6 +12,7 @@ from memoryos_pipeline.domain.errors import (
     ModelError,
     ModelRefusedError,
     ModelUnavailableError,
+    ProviderClosedError,
 )
 from memoryos_pipeline.domain.knowledge import Candidate, Decision
 from memoryos_pipeline.domain.work import ErrorClass
@@ -238,12 +239,12 @@ class TestFail:
             ("rate_limited", ModelUnavailableError, ErrorClass.DEFERRED, 7.0),
             ("unavailable", ModelUnavailableError, ErrorClass.DEFERRED, 3.0),
             ("overloaded", ModelUnavailableError, ErrorClass.DEFERRED, None),
-            ("spend_limited", ModelUnavailableError, ErrorClass.DEFERRED, 3600.0),
+            ("spend_limited", ProviderClosedError, ErrorClass.DEFERRED, 3600.0),
             ("broken", ModelError, ErrorClass.TRANSIENT, None),
             ("conflict", ModelError, ErrorClass.TRANSIENT, None),
             ("hang_up", ModelError, ErrorClass.TRANSIENT, None),
-            ("unauthorized", ModelRefusedError, ErrorClass.PERMANENT, None),
-            ("forbidden", ModelRefusedError, ErrorClass.PERMANENT, None),
+            ("unauthorized", ProviderClosedError, ErrorClass.DEFERRED, 300.0),
+            ("forbidden", ProviderClosedError, ErrorClass.DEFERRED, 300.0),
             ("invalid", ModelRefusedError, ErrorClass.PERMANENT, None),
             ("refused", ModelRefusedError, ErrorClass.PERMANENT, None),
         ],
