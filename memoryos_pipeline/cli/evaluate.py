@@ -64,12 +64,17 @@ class Wanted:
     here: bool
     profiles: tuple[str, ...] = ()
     ablate: bool = False
+    contexts: bool = True
 
     @property
     def manners(self) -> dict[str, Manner]:
         """How questions are asked, by profile; contexts and ablation belong to the first."""
         first, *others = self.profiles or (DEFAULT,)
-        named = {first: Manner(self.kinds, first if self.profiles else None, to_ablate=self.ablate)}
+        named = {
+            first: Manner(
+                self.kinds, first if self.profiles else None, with_contexts=self.contexts, to_ablate=self.ablate
+            )
+        }
         return named | {name: Manner(self.kinds, name, with_contexts=False) for name in others}
 
 
@@ -92,6 +97,7 @@ def recall(  # noqa: PLR0913, PLR0917 - one option each
         list[Profile] | None, typer.Option(help="Rank by this; several are compared on the same memory.")
     ] = None,
     ablate: Annotated[bool, typer.Option("--ablate", help="Say what R@10 is without each signal.")] = False,
+    contexts: Annotated[bool, typer.Option(help="Measure packed contexts too, three a question.")] = True,
     here: Annotated[bool, typer.Option("--here", help="Use the running system instead of one of its own.")] = False,
 ) -> None:
     """Put conversations in, wait until they are memory, ask what is known about them, and score what is found."""
@@ -106,8 +112,9 @@ def recall(  # noqa: PLR0913, PLR0917 - one option each
     started = time.monotonic()
     signal.signal(signal.SIGTERM, _interrupt)
     wanted = Wanted(
-        tiers, tuple(kinds) if kinds else None, here, profiles=tuple(map(str, profile or ())), ablate=ablate
-    )
+        tiers, tuple(kinds) if kinds else None, here, profiles=tuple(map(str, profile or ())), ablate=ablate,
+        contexts=contexts,
+    )  # fmt: skip
     try:
         asked = keep_first(generated_data() if data is None else read_data(data), limit_questions)
         report = _measure(asked, wanted, console)
