@@ -2,17 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
     Connection,
+    FromClause,
     Select,
     TextClause,
     and_,
     any_,
     bindparam,
     column,
+    func,
     select,
     table,
     text,
@@ -133,10 +136,15 @@ FEED_START = (0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A view that can be read row by row: its order is total and never changes for a row that exists."""
+    """A view that can be read row by row: its order is total and never changes for a row that exists.
+
+    `past` is the function that shows it as of a moment, `past_equal` what its rows must equal to be in the view.
+    """
 
     view: str
     order: Mapping[str, Parser]
+    past: str | None = None
+    past_equal: Mapping[str, str] = field(default_factory=dict)
 
 
 _STATEMENT_ORDER: dict[str, Parser] = {"scope_id": identifier, "turn_at": moment, "knowledge_id": identifier}
@@ -144,11 +152,15 @@ _STATEMENT_ORDER: dict[str, Parser] = {"scope_id": identifier, "turn_at": moment
 LISTINGS = {
     listing.view: listing
     for listing in (
-        Listing("turns", {"scope_id": identifier, "occurred_at": moment, "seq": bigint, "turn_id": identifier}),
-        Listing("pages", {"scope_id": identifier, "last_turn_at": moment, "page_id": identifier}),
+        Listing(
+            "turns",
+            {"scope_id": identifier, "occurred_at": moment, "seq": bigint, "turn_id": identifier},
+            past="turns_as_of",
+        ),
+        Listing("pages", {"scope_id": identifier, "last_turn_at": moment, "page_id": identifier}, past="pages_as_of"),
         Listing("segments", {"scope_id": identifier, "created_at": moment, "segment_id": identifier}),
-        Listing("knowledge", _STATEMENT_ORDER),
-        Listing("knowledge_history", _STATEMENT_ORDER),
+        Listing("knowledge", _STATEMENT_ORDER, past="knowledge_as_of", past_equal={"status": "active"}),
+        Listing("knowledge_history", _STATEMENT_ORDER, past="knowledge_as_of"),
         Listing("links", {"scope_id": identifier, "source_id": identifier, "target_id": identifier, "type": words}),
         Listing("profile", {"scope_id": identifier, "actor": words, "dimension": words}),
         Listing("conversations", {"scope_id": identifier, "created_at": moment, "conversation_key": identifier}),
@@ -164,6 +176,7 @@ class Selection:
     user_id: str | None = None
     agent_id: str | None = None
     equal: Mapping[str, str] = field(default_factory=dict)
+    as_of: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +271,7 @@ def _scopes(connection: Connection, selection: Selection) -> list[UUID] | None:
 
 
 def _statement(listing: Listing, selection: Selection, scopes: list[UUID] | None) -> Select[Any]:
-    equal = dict(selection.equal)
+    equal = {**selection.equal, **(listing.past_equal if selection.as_of else {})}
     if scopes is None and selection.agent_id is not None:
         equal["agent_id"] = selection.agent_id
     chosen = [column("tenant_id", UUID_TYPE()) == selection.tenant_id]
@@ -266,8 +279,20 @@ def _statement(listing: Listing, selection: Selection, scopes: list[UUID] | None
     if scopes is not None:
         wanted = bindparam("scopes", scopes, type_=ARRAY(UUID_TYPE()))
         chosen.append(column("scope_id", UUID_TYPE()) == any_(wanted))
-    view = table(listing.view, schema="memory_v1")
-    return select(text("*")).select_from(view).where(and_(*chosen)).order_by(*(column(name) for name in listing.order))
+    return (
+        select(text("*"))
+        .select_from(_source(listing, selection))
+        .where(and_(*chosen))
+        .order_by(*(column(name) for name in listing.order))
+    )
+
+
+def _source(listing: Listing, selection: Selection) -> FromClause:
+    if selection.as_of is None or listing.past is None:
+        return table(listing.view, schema="memory_v1")
+    moment_then = bindparam("as_of", selection.as_of, type_=TIMESTAMP(timezone=True))
+    then: FromClause = getattr(func.memory_v1, listing.past)(moment_then).table_valued(joins_implicitly=True)
+    return then
 
 
 def _behind(listing: Listing, cursor: str) -> Any:

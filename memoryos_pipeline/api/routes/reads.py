@@ -5,10 +5,12 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request
+from pydantic import AwareDatetime
 from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
 
 from memoryos_pipeline.api.auth import require
+from memoryos_pipeline.domain.errors import InvalidTurnError
 from memoryos_pipeline.domain.text_gate import gate_id
 from memoryos_pipeline.readmodels.views import (
     LISTINGS,
@@ -24,6 +26,7 @@ from memoryos_pipeline.store.tenants import Caller
 router = APIRouter(prefix="/v1", tags=["read"])
 Reader = Annotated[Caller, Depends(require("read"))]
 Answer = dict[str, Any]
+AS_OF = Query(description="Read turns, pages or knowledge as they were at this moment (ISO 8601 with an offset).")
 CURSOR = Query(description="`cursor` of the answer before; leave it out to begin.")
 
 
@@ -36,18 +39,24 @@ class Asked:
         agent_id: str | None = None,
         cursor: Annotated[str | None, CURSOR] = None,
         limit: Annotated[int, Query(ge=1, le=MAX_ROWS)] = 100,
+        as_of: Annotated[AwareDatetime | None, AS_OF] = None,
     ) -> None:
         self.user_id = user_id
         self.agent_id = agent_id
         self.cursor = cursor
         self.limit = limit
+        self.as_of = as_of
 
     def selection(self, tenant_id: UUID, equal: dict[str, str | None]) -> Selection:
         """Return what to select. Raises InvalidTurnError naming a filter that cannot match anything."""
         named = {"user_id": self.user_id, "agent_id": self.agent_id, **equal}
         gated = {name: gate_id(value, name) for name, value in named.items() if value is not None}
         return Selection(
-            tenant_id, user_id=gated.pop("user_id", None), agent_id=gated.pop("agent_id", None), equal=gated
+            tenant_id,
+            user_id=gated.pop("user_id", None),
+            agent_id=gated.pop("agent_id", None),
+            equal=gated,
+            as_of=self.as_of,
         )
 
 
@@ -125,6 +134,8 @@ async def get_one_knowledge(request: Request, caller: Reader, knowledge_id: UUID
 
 async def _list(request: Request, caller: Caller, asked: Asked, *, view: str, **equal: str | None) -> Answer:
     selection = asked.selection(caller.tenant_id, equal)
+    if asked.as_of is not None and LISTINGS[view].past is None:
+        raise InvalidTurnError("as_of", "turns, pages and knowledge can be read as of a moment, nothing else")
 
     def read(connection: Connection) -> Answer:
         found = list_rows(connection, LISTINGS[view], selection, cursor=asked.cursor, limit=asked.limit)
