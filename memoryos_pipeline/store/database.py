@@ -4,15 +4,21 @@ Nobody else commits. A transaction is never held while a model or the network is
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 from uuid import UUID
 
 from sqlalchemy import Connection, Engine, create_engine, text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+T = TypeVar("T")
 
 PASSING = ("08", "53", "57P", "40001", "40P01")
 """Beginnings of SQLSTATE: no connection, out of resources, shutting down or starting, serialization, deadlock."""
+LOST_TO_OTHERS = frozenset({"40001", "40P01", "55P03"})
+"""Serialization failure, deadlock and lock timeout: all was rolled back, and trying again can succeed."""
 SET_TENANT = text("select set_config('app.tenant', :tenant_id, true)")
 
 
@@ -37,6 +43,17 @@ def is_passing(error: BaseException) -> bool:
     A connection lost without a word is none: what was asked may have ended the server.
     """
     return isinstance(error, PoolTimeoutError) or (sqlstate_of(error) or "").startswith(PASSING)
+
+
+def try_again(transaction: Callable[[], T], *, tries: int = 5) -> T:
+    """Run a whole transaction, and again when others were in its way. Raises what the last try raised."""
+    for _ in range(tries - 1):
+        try:
+            return transaction()
+        except DBAPIError as error:
+            if sqlstate_of(error) not in LOST_TO_OTHERS:
+                raise
+    return transaction()
 
 
 class Database:

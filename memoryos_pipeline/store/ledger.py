@@ -14,7 +14,7 @@ from sqlalchemy.exc import OperationalError
 from memoryos_pipeline.domain.errors import FencedError
 from memoryos_pipeline.domain.work import Lease, Owed, RetryDecision
 from memoryos_pipeline.failpoints import reach
-from memoryos_pipeline.store.database import Database
+from memoryos_pipeline.store.database import Database, try_again
 
 _OWE = """
     insert into memoryos.work (tenant_id, kind, subject_key, scope_id, max_attempts, run_after)
@@ -274,11 +274,15 @@ class Ledger:
             "error_class": error_class,
             "error": error[:2000],
         }
+        return try_again(lambda: self._give_back({**values, "tenant_id": lease.tenant_id})) is not None
+
+    def _give_back(self, values: dict[str, Any]) -> str | None:
+        """Write a failure down. A dead letter wakes other work, whose row a stage may hold that waits for ours."""
         with self._database.across_tenants() as connection:
-            state = connection.execute(FAIL, values).scalar()
+            state: str | None = connection.execute(FAIL, values).scalar()
             if state == "dead":
-                connection.execute(DEAD_LETTER, {**values, "tenant_id": lease.tenant_id})
-        return state is not None
+                connection.execute(DEAD_LETTER, values)
+        return state
 
     def release(self, leases: Sequence[Lease]) -> None:
         """Hand unfinished rows back at once, without burning an attempt (graceful stop)."""

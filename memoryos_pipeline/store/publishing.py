@@ -3,6 +3,9 @@
 from collections.abc import Iterable, Sequence
 
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
+
+from memoryos_pipeline.store.database import LOST_TO_OTHERS, sqlstate_of
 
 IN_BROKER = text("""
     select count(*) from memoryos.work
@@ -43,18 +46,26 @@ PICK = text("""
      where w.work_id = locked.work_id returning w.work_id
 """)
 
-UNSTAMP = text(
-    "update memoryos.work set enqueued_at = null where work_id = any(cast(:work_ids as bigint[])) and state = 'ready'"
-)
+# Rows that are waited for are taken in the order in which everybody owes them: tenant, kind, subject.
+_TAKE_STAMPS = """
+    with rung as (
+        select work_id from memoryos.work where state = 'ready' and {which}
+         order by tenant_id, kind, subject_key for update
+    )
+    update memoryos.work w set enqueued_at = null from rung where w.work_id = rung.work_id
+"""
+UNSTAMP = text(_TAKE_STAMPS.format(which="work_id = any(cast(:work_ids as bigint[]))"))
+FORGET_BROKER = text(_TAKE_STAMPS.format(which="enqueued_at is not null"))
 
-FORGET_BROKER = text("update memoryos.work set enqueued_at = null where state = 'ready' and enqueued_at is not null")
-
+GIVE_WAY = text("set local lock_timeout = '300ms'")
+WAIT_AS_USUAL = text("set local lock_timeout to default")
 REAP = text("""
     with expired as (
         select work_id from memoryos.work where state = 'leased' and lease_until < clock_timestamp()
+           and (:buries or attempts < max_attempts)
          order by lease_until limit 1000 for update skip locked
     ), spent as (
-        select work_id from memoryos.work where state = 'ready' and attempts >= max_attempts
+        select work_id from memoryos.work where state = 'ready' and attempts >= max_attempts and :buries
          order by work_id limit 100 for update skip locked
     ), reaped as (
         update memoryos.work w
@@ -116,8 +127,20 @@ def forget_broker(connection: Connection) -> int:
 
 
 def reap_expired(connection: Connection) -> int:
-    """Make rows whose lease ran out ready again, or bury them when no attempt is left."""
-    count: int = connection.execute(REAP).scalar_one()
+    """Make rows whose lease ran out ready again, or bury them when no attempt is left.
+
+    A dead letter wakes other work. When a stage holds that row, and may be waiting for ours, the burials give way to
+    it and are left for the next time.
+    """
+    try:
+        with connection.begin_nested():
+            connection.execute(GIVE_WAY)
+            count: int = connection.execute(REAP, {"buries": True}).scalar_one()
+            connection.execute(WAIT_AS_USUAL)
+    except DBAPIError as error:
+        if sqlstate_of(error) not in LOST_TO_OTHERS:
+            raise
+        count = connection.execute(REAP, {"buries": False}).scalar_one()
     return count
 
 

@@ -126,7 +126,7 @@ class TestTick:
         with stack.owner.across_tenants() as connection:
             connection.execute(text("analyze memoryos.work"))
         counted = _indexes(stack, publishing.IN_BROKER, kinds=["summarize"], stale_seconds=30)
-        reaped = _indexes(stack, publishing.REAP)
+        reaped = _indexes(stack, publishing.REAP, buries=True)
 
         assert counted == {"work_rung"}
         assert reaped == {"work_leased", "work_spent", "work_pkey"}
