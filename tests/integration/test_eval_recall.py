@@ -52,7 +52,7 @@ class TestRecall:
     def test_a_locomo_file_is_measured(self, locomo: Path) -> None:
         """One line: every figure, category 5 beside the headline, what could not be asked counted, nothing left."""
         before = set(Path(tempfile.gettempdir()).glob("memoryos-demo-*"))
-        line = figures("--data", locomo)
+        line = figures("--data", locomo, "--ablate", "--profile", "default", "--profile", "lexical")
 
         assert (line["n"], line["by_category"]["5"]["n"], line["questions_without_evidence"]) == (1, 1, 1)
         assert line["r10"] == line["rec2000"] == 100.0
@@ -69,7 +69,11 @@ class TestRecall:
             "search_ms",
         }
         assert keys <= line.keys()
-        assert (line["degraded"], line["dead"], line["auroc5"]) == (0, 0, None)
+        assert (line["degraded"], line["dead"]) == (0, 0)
+        assert line["auroc5_n"] == {"wrong_person": 1, "right_person": 1, "no_doubt": 0}
+        assert 0 <= line["auroc5"] <= 1
+        assert line["profiles"].keys() == {"default", "lexical"}
+        assert line["ablation_r10"]["all"]["without"] == 100.0
         assert line["versions"]["embedder"] == "hashing"
         assert line["turns"] == 24, "only the user who is asked about is needed"
         assert set(Path(tempfile.gettempdir()).glob("memoryos-demo-*")) == before
@@ -92,6 +96,10 @@ class TestRecall:
             assert done.returncode == 1
             assert "Traceback" not in done.stderr
             assert path.name in done.stderr
+
+    def test_one_source_of_questions_is_named(self) -> None:
+        """A file and our own corpus at once, or neither, is refused before anything is started."""
+        assert run().returncode == run("--data", "sample", "--corpus").returncode == 2
 
     def test_a_running_system_keeps_its_clock(self) -> None:
         """--here and cold together are refused: that would move the clock of a system in use."""

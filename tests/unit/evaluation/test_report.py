@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from memoryos_pipeline.evaluation.asking import ask_all, score_context
+from memoryos_pipeline.evaluation.asking import Manner, Scored, ask_all, score_context
 from memoryos_pipeline.evaluation.questions import DataSet, Question
-from memoryos_pipeline.evaluation.report import summarize
+from memoryos_pipeline.evaluation.report import compare, spread, summarize, summarize_ablation
 
 SESSIONS = {"maya": {"a": "one", "b": "one", "c": "two"}}
 
@@ -20,7 +20,8 @@ def question(category: str, *gold: str) -> Question:
 
 def result(kind: str, *turns: str) -> dict[str, Any]:
     """A result of the API that stands for these turns."""
-    return {"kind": kind, "source_turns": [{"client_turn_id": turn} for turn in turns]}
+    sources = [{"client_turn_id": turn} for turn in turns]
+    return {"kind": kind, "source_turns": sources, "signals": {"bm25": 0.5}}
 
 
 class Answers:
@@ -59,6 +60,18 @@ class TestAsk:
 
         assert scores == {"rec500": 0.5, "rec500_with_pages": 1.0}
 
+    def test_it_asks_in_the_manner_wanted(self) -> None:
+        """A profile is named in every request; without contexts there is one; what is ablated needs a longer list."""
+        api = Answers(*(result("turn", name) for name in "abc"))
+        scored = ask_all(
+            api, DataSet([], [question("1", "a")], SESSIONS),
+            manner=Manner(profile="lexical", with_contexts=False, to_ablate=True),
+        )  # fmt: skip
+
+        assert [(path, body["profile"], body["limit"]) for path, body in api.asked] == [("/v1/search", "lexical", 100)]
+        assert [each.turns for each in scored[0].recorded] == [("a",), ("b",), ("c",)]
+        assert summarize_ablation(scored)["bm25"] == {"without": 100.0, "alone": 100.0}
+
 
 class TestSummarize:
     def test_category_five_changes_no_headline(self) -> None:
@@ -71,7 +84,6 @@ class TestSummarize:
         assert {name: both[name] for name in ("r10", "mrr", "rec500")} == {
             name: alone[name] for name in ("r10", "mrr", "rec500")
         }
-        assert both["auroc5"] is None
 
     def test_figures_are_percent_with_intervals(self) -> None:
         """A question half found and one fully found make 75, inside its interval."""
@@ -86,3 +98,30 @@ class TestSummarize:
         """A question answered without the embedder is told, once."""
         assert ask(Answers(degraded=("embedder_failed",)), question("1", "a"))["degraded"] == 1
         assert ask(Answers(), question("1", "a"))["degraded"] == 0
+
+    def test_doubt_is_judged_by_itself(self) -> None:
+        """AUROC of the doubt: how often a question about the wrong person is doubted more than another."""
+        doubts = {"5": (0.9, 0.2), "1": (-0.5, 0.5), "4": (None, -1.0)}
+        scored = [
+            Scored(question(category, "a"), {}, (), (), degraded=False, search_ms=1.0, not_said=doubt)
+            for category, values in doubts.items()
+            for doubt in values
+        ]
+        report = summarize(scored)
+
+        assert report["auroc5"] == pytest.approx(5 / 6, abs=1e-4)
+        assert report["auroc5_n"] == {"wrong_person": 2, "right_person": 3, "no_doubt": 1}
+
+
+class TestCompare:
+    def test_profiles_stand_beside_each_other(self) -> None:
+        """Each with its figures over the headline, and R@10 by category."""
+        found = ask_all(Answers(result("turn", "a")), DataSet([], [question("1", "a"), question("5", "c")], SESSIONS))
+        rows = compare({"default": found, "lexical": found[:1]})
+
+        assert rows["default"]["r10"] == rows["lexical"]["r10"] == 100.0
+        assert rows["default"]["r10_by_category"] == {"1": 100.0, "5": 0.0}
+
+    def test_spread_is_between_the_extremes(self) -> None:
+        """How far apart the best and the worst tier are."""
+        assert spread([84.6, 84.2, 84.5]) == 0.4
