@@ -15,6 +15,7 @@ from memoryos_pipeline.api.routes import (
     forgetting,
     health,
     knowledge,
+    metrics,
     pipeline,
     policies,
     reads,
@@ -24,9 +25,10 @@ from memoryos_pipeline.api.routes import (
     watermarks,
 )
 from memoryos_pipeline.stages.parts import Parts
+from memoryos_pipeline.store.database import Database
 
 ROUTERS = (
-    health.router, turns.router, reads.router, watermarks.router, knowledge.router,
+    health.router, metrics.router, turns.router, reads.router, watermarks.router, knowledge.router,
     pipeline.router, users.router, recall.router, policies.router, forgetting.router,
 )  # fmt: skip
 """Every router of the API, in the order of its documentation."""
@@ -34,10 +36,11 @@ REQUEST_THREADS = 16
 """Blocking work at most at a time; more requests wait on the event loop, where waiting is cheap."""
 
 
-def create_app(parts: Parts) -> FastAPI:
-    """Build the application over the parts of this process."""
+def create_app(parts: Parts, *, ledger: Database | None = None) -> FastAPI:
+    """Build the application over the parts of this process; `ledger` is the role that sees figures, and no text."""
     app = FastAPI(title="memoryos-pipeline", version=__version__, lifespan=_bounded_threads)
     app.state.parts = parts
+    app.state.ledger = ledger
     app.state.authenticator = Authenticator(parts.database)
     app.state.readiness = health.Readiness(parts.database)
     for router in ROUTERS:

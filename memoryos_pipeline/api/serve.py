@@ -47,11 +47,15 @@ class BoundedProtocol(HttpToolsProtocol):
 
 def serve(settings: Settings) -> None:
     """Serve the API until SIGTERM or SIGINT; requests in flight are answered first."""
-    from memoryos_pipeline.pipeline import build_parts  # noqa: PLC0415 - the composition root imports models
+    from memoryos_pipeline.pipeline import (  # noqa: PLC0415 - the composition root imports models
+        build_ledger_database,
+        build_parts,
+    )
 
     configure_logging(settings.log_level)
     parts = build_parts(settings)
-    app = create_app(parts)
+    ledger = build_ledger_database(settings, pool_size=1)
+    app = create_app(parts, ledger=ledger)
     # What is loaded by now stays for good: the collector need not walk it with every batch (a tenth of its cost).
     gc.collect()
     gc.freeze()
@@ -71,3 +75,4 @@ def serve(settings: Settings) -> None:
     )
     uvicorn.Server(config).run()
     parts.database.dispose()
+    ledger.dispose()

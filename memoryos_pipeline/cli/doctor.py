@@ -27,7 +27,7 @@ def doctor(
         bool, typer.Option("--repair", help="Mend first what can be mended; what is left is told.")
     ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON line: `checks`, `violations`, and `mended` with --repair.")
+        bool, typer.Option("--json", help="One JSON line: `checks`, `violations`, `last_scheduled_run`, `mended`.")
     ] = False,
 ) -> None:
     """Check invariants, database and broker. Ends with 1 when anything is wrong, and says what repairs it."""
@@ -55,13 +55,16 @@ def _examine(reach: Reach, *, at_rest: bool, repair: bool) -> dict[str, Any]:
     try:
         checks = [_schema(owner), *_durability(owner), _broker(reach.broker_url)]
         is_new = checks[0].is_good
+        checks += _alarms(ledger) if is_new else []
+        run = _last_run(ledger) if is_new else None
         mended = _repair(owner, ledger) if repair and is_new else []
         violations = _violations(owner, ledger, at_rest=at_rest) if is_new else []
     finally:
         owner.dispose()
         ledger.dispose()
     named = [{"name": check.name, "is_good": check.is_good, "sentence": check.sentence} for check in checks]
-    return {"checks": named, "violations": violations, **({"mended": mended} if repair else {})}
+    report = {"checks": named, "violations": violations, "last_scheduled_run": run}
+    return {**report, **({"mended": mended} if repair else {})}
 
 
 def _repair(owner: "Database", ledger: "Database") -> list[dict[str, str]]:
@@ -88,6 +91,28 @@ def _schema(owner: "Database") -> "Check":
     return Check(
         "schema", not is_old, "It is older than this code; run `memoryos migrate`." if is_old else "It is up to date."
     )
+
+
+def _alarms(ledger: "Database") -> "list[Check]":
+    """Return what the relay has found wrong, and what is paused, one check each; one good check when nothing is."""
+    from memoryos_pipeline.domain.alarms import pause_alarm  # noqa: PLC0415
+    from memoryos_pipeline.store.durability import Check  # noqa: PLC0415
+    from memoryos_pipeline.store.vigilance import list_alarms, list_paused  # noqa: PLC0415
+
+    with ledger.across_tenants() as connection:
+        sentences = {(each.name, each.subject): each.sentence for each in list_alarms(connection)}
+        paused = [pause_alarm(each.kind, reason=each.reason) for each in list_paused(connection)]
+    sentences |= {(each.name, each.subject): each.sentence for each in paused}
+    found = [Check(name.replace("_", " "), False, sentence) for (name, _), sentence in sorted(sentences.items())]
+    return found or [Check("alarms", True, "None is raised, and nothing is paused.")]
+
+
+def _last_run(ledger: "Database") -> dict[str, Any] | None:
+    from memoryos_pipeline.readmodels.scheduled_doctor import last_run  # noqa: PLC0415
+
+    with ledger.across_tenants() as connection:
+        run = last_run(connection)
+    return run.as_json() if run else None
 
 
 def _durability(owner: "Database") -> "list[Check]":
@@ -134,6 +159,9 @@ def _show(console: Console, report: dict[str, Any]) -> None:
             "[green]ok[/]" if check["is_good"] else "[red]wrong[/]", check["name"], escape(check["sentence"])
         )
     console.print(checks)
+    if run := report["last_scheduled_run"]:
+        found = sum(run["violations"].values())
+        console.print(f"The last scheduled check ended at {run['finished_at'][:19]} UTC and found {found} violations.")
     _show_mended(console, report)
     if not report["violations"]:
         console.print("No invariant is broken.")

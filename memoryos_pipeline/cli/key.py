@@ -22,6 +22,8 @@ app = typer.Typer(help="Create, list and revoke API keys.", no_args_is_help=True
 TenantOption = Annotated[str | None, typer.Option("--tenant", help="Name or id; not needed while there is only one.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON line.")]
 SCOPES = "ingest,read,erase,admin"
+KNOWN_SCOPES = f"{SCOPES},metrics"
+"""`metrics` is asked for by name: its figures are those of the whole system, not of one tenant."""
 
 
 @app.command()
@@ -36,9 +38,9 @@ def create(
     from memoryos_pipeline.store.tenants import mint_key  # noqa: PLC0415 - other commands start without
 
     chosen = tuple(scope.strip() for scope in scopes.split(","))
-    unknown = sorted(set(chosen) - set(SCOPES.split(",")))
+    unknown = sorted(set(chosen) - set(KNOWN_SCOPES.split(",")))
     if unknown:
-        end_with(Console(stderr=True), f"a key has no scope {unknown[0]!r}; there are {SCOPES}")
+        end_with(Console(stderr=True), f"a key has no scope {unknown[0]!r}; there are {KNOWN_SCOPES}")
     with _databases() as (owner, ledger):
         found = _choose(owner, ledger, tenant, create=new_tenant)
         key = mint_key(owner, found.tenant_id, label=label, scopes=chosen)

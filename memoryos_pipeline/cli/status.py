@@ -32,8 +32,33 @@ def _show(console: Console, answer: dict[str, Any]) -> None:
         work.add_row(kind, row["queue"], *counts, f"{row['oldest_ready_age_seconds']:.0f}")
     console.print(work)
     console.print("Everything is done." if pipeline["drained"] else f"{pipeline['owed']} pieces of work are owed.")
+    for sentence in _trouble(pipeline):
+        console.print(sentence, style="red", markup=False, highlight=False, soft_wrap=True)
+    for sentence in _spending(pipeline):
+        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
     if pipeline["dead"]:
         console.print(
             f"{pipeline['dead']} were given up; `memoryos dead list` says why, ops/runbooks/stuck.md what to do.",
             style="red",
         )
+
+
+def _trouble(pipeline: dict[str, Any]) -> list[str]:
+    """Return what needs a person; a paused kind that no relay has told of yet is told of here."""
+    told = {alarm["subject"] for alarm in pipeline["alarms"]}
+    paused = [
+        f"{each['kind']} work is paused: {each['reason']}; `memoryos work resume {each['kind']}` lets it go on"
+        for each in pipeline["paused"]
+        if each["kind"] not in told
+    ]
+    return [*(alarm["sentence"] for alarm in pipeline["alarms"]), *paused]
+
+
+def _spending(pipeline: dict[str, Any]) -> list[str]:
+    budget = pipeline["budget"]
+    cap = f" of {budget['tokens_per_day']}" if budget["tokens_per_day"] else ""
+    told = [f"{budget['spent_today']}{cap} tokens spent today"] if cap or budget["spent_today"] else []
+    for each in pipeline["providers"]:
+        if each["phase"] != "closed":
+            told.append(f"calls to {each['provider']} are paused until {each['retry_at']}: {each['reason']}")
+    return told

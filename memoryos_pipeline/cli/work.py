@@ -79,6 +79,24 @@ def resume(kind: Kind, as_json: AsJson = False) -> None:
     typer.echo(json.dumps({"kind": kind, "paused": False, "changed": changed}) if as_json else told)
 
 
+@app.command()
+def budget(
+    tenant: Annotated[str, typer.Option("--tenant", help="Whose, by name or id.")],
+    tokens_per_day: Annotated[int, typer.Option(min=0, help="Tokens a day (UTC) at most; 0 takes the limit away.")],
+    as_json: AsJson = False,
+) -> None:
+    """Bound what language models may cost a tenant a day. Work beyond it waits for the next day."""
+    from memoryos_pipeline.store.keys import set_budget  # noqa: PLC0415
+
+    with operating() as operator:
+        tenant_id = operator.tenant(tenant)
+        if tenant_id is not None:
+            set_budget(operator.owner, tenant_id, tokens_per_day=tokens_per_day or None)
+    told = f"at most {tokens_per_day} tokens a day" if tokens_per_day else "no limit"
+    answer = {"tenant": tenant, "tokens_per_day": tokens_per_day or None}
+    typer.echo(json.dumps(answer, ensure_ascii=False) if as_json else f"{tenant}: {told}")
+
+
 def _check_kind(kind: str) -> None:
     from memoryos_pipeline.domain.work import WorkKind  # noqa: PLC0415
 

@@ -21,6 +21,8 @@ REVOKE = text("""
      where tenant_id = :tenant_id and (cast(key_id as text) = :named or prefix = :named) returning key_id
 """)
 
+SET_BUDGET = text("update memoryos.tenant set tokens_per_day = :tokens_per_day where tenant_id = :tenant_id")
+
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
@@ -62,6 +64,12 @@ def revoke_key(owner: Database, tenant_id: UUID, named: str) -> UUID:
     if key_id is None:
         raise NotFoundError(f"this tenant has no key {named!r}")
     return key_id
+
+
+def set_budget(owner: Database, tenant_id: UUID, *, tokens_per_day: int | None) -> None:
+    """Bound a tenant's tokens of language models a day (UTC); None takes the bound away."""
+    with owner.transaction(tenant_id) as connection:
+        connection.execute(SET_BUDGET, {"tenant_id": tenant_id, "tokens_per_day": tokens_per_day})
 
 
 def _name(owner: Database, tenant_id: UUID) -> str:

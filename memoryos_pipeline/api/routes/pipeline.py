@@ -8,6 +8,7 @@ from starlette.concurrency import run_in_threadpool
 
 from memoryos_pipeline.api.auth import require
 from memoryos_pipeline.domain.text_gate import gate_id
+from memoryos_pipeline.readmodels.system_state import read_system_state
 from memoryos_pipeline.readmodels.views import MAX_ROWS, read_events, read_pipeline, read_tiers
 from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.store.tenants import Caller
@@ -18,7 +19,7 @@ Reader = Annotated[Caller, Depends(require("read"))]
 
 @router.get("/pipeline")
 async def get_pipeline(request: Request, caller: Reader) -> dict[str, Any]:
-    """Tell what is owed, by kind, and where the change feed is safe to read up to."""
+    """Tell what is owed, by kind, what holds it up, and where the change feed is safe to read up to."""
     return await run_in_threadpool(_pipeline, request.app.state.parts, caller.tenant_id)
 
 
@@ -42,7 +43,7 @@ async def get_events(
 
 def _pipeline(parts: Parts, tenant_id: UUID) -> dict[str, Any]:
     with parts.database.transaction(tenant_id) as connection:
-        return read_pipeline(connection, tenant_id)
+        return {**read_pipeline(connection, tenant_id), **read_system_state(connection, tenant_id)}
 
 
 def _tiers(parts: Parts, tenant_id: UUID, user_id: str | None) -> dict[str, Any]:
