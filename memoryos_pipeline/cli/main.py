@@ -22,6 +22,7 @@ from memoryos_pipeline.cli.pin import forgetting, pin, unpin
 from memoryos_pipeline.cli.processes import api, beat, migrate, relay, worker
 from memoryos_pipeline.cli.restore import restore
 from memoryos_pipeline.cli.show import show
+from memoryos_pipeline.cli.simulate import simulate
 from memoryos_pipeline.cli.sql import sql
 from memoryos_pipeline.cli.status import status
 from memoryos_pipeline.cli.up import up
@@ -34,7 +35,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 COMMANDS = (
-    up, demo, env, status, ingest, search, context, chat, show, restore, pin, unpin, forgetting, sql, doctor, clock,
+    up, demo, env, status, ingest, search, context, chat, show, restore, pin, unpin, forgetting, simulate, sql, doctor, clock,
     wait,
     migrate, api, worker, relay, beat,
 )  # fmt: skip

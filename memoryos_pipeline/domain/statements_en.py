@@ -84,7 +84,7 @@ _RULES = rules(
     ("allergy", 0.95, r"\b[Mm]y (?P<v>[\w ]{2,25}?) allergy (?:is|has)(?: now| all| finally)* (?:gone|cleared|vanished|disappeared|over|cured|healed)", "no", True),
     ("allergy", 0.95, rf"\b[Ii](?:'m|’m| am| was|'ve always been|'ve been| have been| have always been| became)?(?: found out| learned| discovered| turn out)?(?: that| to be)?(?: I(?:'m|’m| am))?(?: \w+ly| still| now| very| really)* (?:allergic|intolerant) to {_THING}", "yes"),
     ("allergy", 0.95, rf"\b[Ii] (?:react(?: \w+)? to|break out in hives from|can't tolerate) {_THING}", "yes"),
-    ("allergy", 0.95, r"\b(?:with|of|from|eat|have) (?P<v>[a-z ]{3,25}?),? (?:because |since |as )?I(?:'m|’m| am)(?: \w+ly| so| very)* allergic(?=[.,!;]|$| and)", "yes"),
+    ("allergy", 0.95, r"\b(?:with|of|from|eat|have|avoid|near) (?!any)(?P<v>[a-z ]{3,25}?),? (?:because |since |as )?I(?:'m|’m| am)(?: \w+ly| so| very)* allergic(?=[.,!;]|$| and)", "yes"),
     ("allergy", 0.95, r"\bI(?:'ve| have)(?: got| had)? an? (?:\w+ )?(?P<v>[\w]{2,25}) allergy", "yes"),
     ("allergy", 0.95, rf"\bI(?:'ve| have)(?: got| had)? an? (?:\w+ )?allergy to {_THING}", "yes"),
     ("diet", 0.8, r"\b(?:no longer|not|n't|never really|stopped being|quit being|gave up being|done being)(?: really)?(?: a| an)? (?:strict(?:ly)? )?(?:vegetarian|vegan|pescatarian)\b", "none", True),

@@ -35,7 +35,7 @@ _ONE_AT_A_TIME = frozenset({"residence", "employer", "occupation", "favourite"})
 
 _PRONOUN_WORDS = """it that this them these those you him her me us there here one what how when where everything
 something anything what's your his their to あれ これ それ ここ そこ あそこ 家 そっち こちら あなた 거기 여기 저기 이거 그거 저거
-그것 집 당신 너 내일 오늘 어제 때 것 她 他 它 你 你们 他们 这个 那个 这里 那里 这 那 회사 직장 학교 병원 会社 職場 学校 公司 单位 out work"""
+그것 집 당신 너 내일 오늘 어제 때 것 她 他 它 你 你们 他们 这个 那个 这里 那里 这 那 회사 직장 학교 병원 会社 職場 学校 公司 单位 out work 일 仕事 工作"""
 _PRONOUNS = frozenset(_PRONOUN_WORDS.split())
 _LEAD = re.compile(
     r"^(?:(?:to|the|a|an|my|our|any|some|all|eating|drinking|taking|playing) |(?:이제는?|지금은?|이젠|요즘은|올해는?|정말|사실|요즘|저는|나는|난|전|저도|나도|아직|그래도|그래서|그리고|근데|하지만|그런데) "

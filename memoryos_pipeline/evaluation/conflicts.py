@@ -3,13 +3,12 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property
 from typing import Any
-from uuid import UUID
 
 from memoryos_pipeline.domain.links import said_words
 from memoryos_pipeline.evaluation.corpus import Corpus, Line
+from memoryos_pipeline.readmodels.known import Known
 
 RETIRED = frozenset({"superseded", "closed"})
 MEASURES = (
@@ -21,22 +20,6 @@ TARGETS = {
     "old_truth_live": 0.05, "wrongly_retired": 0.02, "history_complete": 1.0, "duplicates": 0.01,
     "homonym_mixups": 0.0, "new_truth_live": 0.90, "facts_found": 0.85,
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """A row of knowledge as it stands, with the turns it cites (by the ids they were handed in under)."""
-
-    knowledge_id: UUID
-    content: str
-    actor: str
-    kind: str
-    status: str
-    valid_from: datetime
-    valid_to: datetime | None
-    superseded_by: UUID | None
-    turn_ids: tuple[str, ...]
-    corrected_turn_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +117,7 @@ class Scorer:
 
     def _is_linked(self, wrong: str, right: str) -> bool:
         return any(
-            row.kind == "correction" and row.status == "active" and wrong in row.corrected_turn_ids
+            row.kind == "correction" and row.status == "active" and wrong in row.turn_ids
             for row in self._of_turn[right]
         )
 

@@ -17,13 +17,17 @@ from memoryos_pipeline.evaluation.corpus_phrases import (
 )
 
 LANGUAGES = ("en", "ja", "ko", "zh")
-PEOPLE = 14
+PEOPLE = 12
 """Lives a language; with this many every denominator is above 200."""
 START = datetime(2025, 1, 6, 8, tzinfo=UTC)
 DAYS = 240
+DAYS_BETWEEN_TALKS = 14
+TALK_MINUTES = 14 * 60
+"""A talk is spread over a day, with breaks in it now and then."""
 CHAIN_SHARE = 0.4
 LATE_SHARE = 0.12
 REPEAT_SHARE = 0.4
+ASIDE_SHARE = 0.2
 """Of what is told twice this share is told in the same words."""
 AGENT = "companion"
 
@@ -47,7 +51,7 @@ class Line:
 
     @property
     def conversation_id(self) -> str:
-        """One conversation a day, late ones apart."""
+        """One conversation a talk, late ones apart."""
         return f"{'late' if self.late else 'day'}-{self.at.date().isoformat()}"
 
 
@@ -117,10 +121,10 @@ class _Life:
     def in_order(self) -> Iterator[Line]:
         """Yield the lines by time, with what else is said between them."""
         for line in sorted(self.lines, key=lambda line: line.at):
-            if self.draw.random() < 0.3:
-                yield self._aside(line, "user", self.phrases.chatter, minutes=-2)
+            if self.draw.random() < ASIDE_SHARE:
+                yield self._aside(line, "user", self.phrases.chatter, minutes=-1)
             yield line
-            if line.role == "user" and self.draw.random() < 0.5:
+            if line.role == "user" and self.draw.random() < ASIDE_SHARE:
                 yield self._aside(line, "assistant", self.phrases.replies, minutes=1)
 
     def _change(self, name: str, topic: Topic) -> Line:
@@ -184,7 +188,7 @@ class _Life:
         values = {"v": right, "wrong": wrong}
         said = self._say(self._pick(self.phrases.assistants), values, day=day, role="assistant")
         template = self._pick(self.phrases.corrections[self.bank])
-        taken_back = self._say(template, values, day=day + 0.002, truth="correction")
+        taken_back = self._say(template, values, day=day + 0.2, truth="correction")
         self.corrections.append((said.turn_id, taken_back.turn_id))
         self.compatible.append((home.turn_id, taken_back.turn_id))
 
@@ -192,7 +196,7 @@ class _Life:
         self, template: str, values: dict[str, str], *, day: float, truth: str | None = None, late: bool = False,
         role: Literal["user", "assistant"] = "user",
     ) -> Line:  # fmt: skip
-        at = (START + timedelta(days=day)).replace(second=0, microsecond=0)
+        at = _moment(day)
         speaker = self.speaker if role == "user" else AGENT
         turn_id = f"{self.user_id}/{len(self.lines)}"
         said = render(template, self.phrases.lang, values)
@@ -205,7 +209,7 @@ class _Life:
         self, line: Line, role: Literal["user", "assistant"], said: Sequence[str], *, minutes: int
     ) -> Line:  # fmt: skip
         speaker = self.speaker if role == "user" else AGENT
-        at = line.at + timedelta(minutes=minutes)
+        at = line.at + timedelta(seconds=20 * minutes)
         turn_id = f"{line.turn_id}/{role}"
         return Line(turn_id, self.user_id, role, speaker, self._pick(said), at, late=line.late)
 
@@ -221,5 +225,13 @@ class _Life:
         return self.draw.choice(said)
 
 
+def _moment(day: float) -> datetime:
+    """Return when something of a day is said: talks are two weeks apart, and keep the order of the days between."""
+    talk, into = divmod(day, DAYS_BETWEEN_TALKS)
+    minutes = round(TALK_MINUTES * into / DAYS_BETWEEN_TALKS)
+    return START + timedelta(days=talk * DAYS_BETWEEN_TALKS, minutes=minutes)
+
+
 def _day(line: Line) -> float:
-    return (line.at - START) / timedelta(days=1)
+    talk = (line.at.date() - START.date()).days
+    return talk + (line.at - START - timedelta(days=talk)) / timedelta(minutes=TALK_MINUTES) * DAYS_BETWEEN_TALKS

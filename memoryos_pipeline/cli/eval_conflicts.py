@@ -1,0 +1,84 @@
+"""`memoryos eval conflicts` and `memoryos corpus make`: lives that change, and what is held to be true of them."""
+
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from memoryos_pipeline.cli.evaluating import bar
+from memoryos_pipeline.cli.output import end_with
+from memoryos_pipeline.evaluation.corpus import LANGUAGES, PEOPLE, Corpus, make_corpus
+from memoryos_pipeline.settings import load_settings
+
+# What opens a database is imported where it is opened: other commands start without it.
+
+SEEDS = 5
+
+
+def conflicts(
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON line instead of a table.")] = False,
+    seeds: Annotated[int, typer.Option(min=1, help="How many corpora a language; the worst one counts.")] = SEEDS,
+    languages: Annotated[str, typer.Option(help="Which languages, with commas.")] = ",".join(LANGUAGES),
+    people: Annotated[int, typer.Option(min=1, help="Lives a corpus; fewer than 14 is for a quick look.")] = PEOPLE,
+) -> None:
+    """Let a pipeline of its own learn generated lives, and count where it holds on to what is over."""
+    from memoryos_pipeline.embedded.process import EmbeddedServerError  # noqa: PLC0415
+
+    console = Console(stderr=True)
+    unknown = sorted(set(languages.split(",")) - set(LANGUAGES))
+    if unknown:
+        raise typer.BadParameter(f"unknown: {', '.join(unknown)}", param_hint="--languages")
+    corpora = [make_corpus(lang, seed, people=people) for lang in languages.split(",") for seed in range(1, seeds + 1)]
+    try:
+        report = _measure(corpora, console)
+    except EmbeddedServerError as error:
+        end_with(console, str(error))
+    except KeyboardInterrupt:
+        end_with(console, "stopped")
+    if as_json:
+        typer.echo(json.dumps(report))
+    else:
+        Console().print(_table(report))
+    if report["missed"]:
+        raise typer.Exit(1)
+
+
+def _measure(corpora: Sequence[Corpus], console: Console) -> dict[str, Any]:
+    from memoryos_pipeline.evaluation.conflicts import summarize_runs  # noqa: PLC0415
+    from memoryos_pipeline.evaluation.conflicts_run import live_through, own_pipeline  # noqa: PLC0415
+    from memoryos_pipeline.models.factory import build_embedder  # noqa: PLC0415
+
+    started = time.monotonic()
+    embedder = build_embedder(load_settings())
+    place = Path(tempfile.mkdtemp(prefix="memoryos-eval-"))
+    place.chmod(0o711)  # as root the server runs under another account, which passes through
+    total = sum(len(corpus.lines) for corpus in corpora)
+    try:
+        with own_pipeline(place, embedder) as pipeline, bar(console, "turns", total=total) as advanced:
+            runs = live_through(pipeline, corpora, advanced=advanced)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+    return {
+        **summarize_runs(runs),
+        "turns": total,
+        "embedder": f"{embedder.model} {embedder.revision}",
+        "language_model": "extractive",
+        "seconds": round(time.monotonic() - started, 1),
+    }
+
+
+def _table(report: dict[str, Any]) -> Table:
+    measures = [*report["targets"], "corrections_linked"]
+    table = Table("language", *measures, title="worst seed")
+    for lang, row in report["by_language"].items():
+        table.add_row(lang, *(f"{row[name]:g}" for name in measures))
+    table.add_row("target", *(f"{report['targets'].get(name, '')}" for name in measures))
+    table.add_row("out of", *(str(min(of[name] for of in report["denominators"].values())) for name in measures))
+    return table
