@@ -33,6 +33,10 @@ test: dev ## Run every test but the long fault tests, on real embedded servers
 test-faults: dev ## Kill, freeze, cut off and restart everything, and count what is lost: nothing
 	@$(BIN)/pytest -n 2 --dist loadfile -m "faults and not smoke" tests/faults
 
+.PHONY: test-mutants
+test-mutants: dev ## Take one safeguard out at a time and see the tests go red
+	@$(BIN)/python -m tests.faults.mutants
+
 .PHONY: test-unit
 test-unit: dev ## Run the tests that need no server
 	@$(BIN)/pytest -n 2 tests/unit tests/architecture

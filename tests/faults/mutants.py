@@ -91,6 +91,14 @@ def judge(mutant: Mutant) -> Verdict:
     )
 
 
+def judge_aloud(mutant: Mutant) -> Verdict:
+    """Judge a mutant and say so at once, beside the result."""
+    verdict = judge(mutant)
+    said = "caught" if verdict.caught else "NOT caught"
+    Console(stderr=True).print(f"{verdict.name}: {said} in {verdict.seconds} s", markup=False)
+    return verdict
+
+
 def main(arguments: Sequence[str]) -> int:
     """Judge all mutants, or those that are named; return 0 when each is caught and the tests are green without any."""
     named = {each for each in arguments if not each.startswith("-")}
@@ -98,7 +106,7 @@ def main(arguments: Sequence[str]) -> int:
     guards = sorted({test for mutant in chosen for test in mutant.killers})
     status, failed, said = run_tests(guards)
     with ThreadPoolExecutor(AT_A_TIME) as pool:
-        verdicts = list(pool.map(judge, chosen))
+        verdicts = list(pool.map(judge_aloud, chosen))
     survived = [verdict.name for verdict in verdicts if not verdict.caught]
     summary = {
         "unmutated": {"green": status == 0, "failed": failed, "said": "" if status == 0 else said},

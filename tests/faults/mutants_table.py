@@ -125,7 +125,7 @@ MUTANTS = (
             f"{ORDERS}::TestCompletion::test_a_late_completion_meets_the_next_owner",
             f"{ORDERS}::TestCompletion::test_a_late_completion_meets_the_reaper",
         ),
-        (edit_sql(f"{STORE}.ledger", "COMPLETE", "fence = :fence and state = 'leased'", "cast(:fence as bigint) > 0"),),
+        (edit_sql(f"{STORE}.ledger", "COMPLETE", "w.fence = given.fence and w.state = 'leased'", "given.fence > 0"),),
     ),
     Mutant(
         "fence in hold",
@@ -165,11 +165,7 @@ MUTANTS = (
             f"{LEDGER_TESTS}::TestComplete::test_a_wake_up_during_work_is_not_lost",
             f"{ORDERS}::TestCompletion::test_a_wake_up_meets_the_completion",
         ),
-        (
-            edit_sql(
-                f"{STORE}.ledger", "COMPLETE", "when generation = :generation", "when cast(:generation as bigint) > 0"
-            ),
-        ),
+        (edit_sql(f"{STORE}.ledger", "COMPLETE", "when w.generation = held.generation", "when held.generation > 0"),),
     ),
     Mutant(
         "set local",
