@@ -13,6 +13,7 @@ from memoryos_pipeline.domain.errors import ModelError
 from memoryos_pipeline.domain.ids import conversation_id, derive_id, scope_id, turn_id
 from memoryos_pipeline.domain.language import detect_language
 from memoryos_pipeline.domain.policies import DEFAULT
+from memoryos_pipeline.domain.turn_marks import read_marks
 from memoryos_pipeline.domain.turns import NewTurn
 from memoryos_pipeline.models.hashing import HashingEmbedder
 from memoryos_pipeline.models.lexical import lexical_terms
@@ -118,7 +119,8 @@ def index(
     terms = [(owner, lexical_terms(content, detect_language(content))) for owner, content in texts]
     with stack.app.transaction(tenant_id) as connection:
         put_vectors(connection, tenant_id, scope, ensure_space(connection, embedder), kind, vectors)
-        put_postings(connection, tenant_id, scope, kind, terms)
+        marks = {owner: read_marks(content) for owner, content in texts}
+        put_postings(connection, tenant_id, scope, kind, terms, marks=marks)
 
 
 def summarize(stack: Stack, summary: str, *, first: int = 1, last: int = 1, conversation: str = "c1") -> UUID:

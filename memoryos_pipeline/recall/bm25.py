@@ -32,6 +32,10 @@ class TermIndex:
         """Return the column of a term."""
         return self._terms[term]
 
+    def count(self, kind: int) -> int:
+        """Return how many owners of a kind are known, those that are not indexed yet when they were counted in."""
+        return int(self._owners[kind])
+
     def add(self, owners: Ids, kinds: Places, terms: Places, tf: Floats, lengths: Floats) -> None:
         """Take in postings (one an element) of what the index holds; its owners are in the statistics already."""
         everyone, first, row = np.unique(np.concatenate([self.owners, owners]), return_index=True, return_inverse=True)

@@ -1,5 +1,7 @@
 """Says how much the memory doubts that the person a question names said what is asked for. Pure."""
 
+import numpy as np
+
 from memoryos_pipeline.domain.answerability import Heard, NotSaid, doubt_said, ends_asking
 from memoryos_pipeline.recall.features import Candidates
 from memoryos_pipeline.recall.gather import Evidence
@@ -10,9 +12,10 @@ def find_doubt(evidence: Evidence, candidates: Candidates) -> NotSaid | None:
     if evidence.question.actor is None:
         return None
     words, said = (candidates.features[name] for name in ("bm25", "actor"))
+    asks = evidence.turns["ends_asking"] > 0
+    asks[evidence.fresh] = [ends_asking(text) for text in evidence.texts]
     heard = (
-        Heard(said[place] > 0, float(words[place]), asks=text is not None and ends_asking(text))
-        for place, text in enumerate(evidence.texts)
-        if words[place] > 0
+        Heard(said[place] > 0, float(words[place]), asks=bool(asks[place]))
+        for place in np.flatnonzero(words[: len(evidence.turns)] > 0)
     )
     return NotSaid(evidence.question.actor, doubt_said(heard))

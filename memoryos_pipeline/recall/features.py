@@ -4,7 +4,6 @@ A feature is one column over all candidates: turns first, in the order of conver
 NaN stands for what is unknown.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -13,6 +12,7 @@ import numpy as np
 
 from memoryos_pipeline.domain.forgetting import DAY_SECONDS
 from memoryos_pipeline.domain.question_dates import FADE_DAYS, DateWindow, has_time_expression
+from memoryos_pipeline.domain.turn_marks import is_question_only
 from memoryos_pipeline.models.lexical import normalize_text
 from memoryos_pipeline.recall.columns import (
     Floats,
@@ -27,10 +27,6 @@ from memoryos_pipeline.recall.columns import (
 )
 from memoryos_pipeline.recall.gather import KNOWLEDGE, PAGE, TURN, Evidence
 
-SENTENCE_END = re.compile(r"[.!?。！？…]+")
-QUESTION_MARKS = "?？"
-SHORT_PIECE = 12
-"""Characters of a greeting or an exclamation that tells nothing."""
 WINDOW_SIGNALS = ("window_before", "window_around")
 
 Columns = dict[str, Floats]
@@ -110,9 +106,11 @@ def _turns(evidence: Evidence, turns: TurnPlaces) -> Columns:
         "length": np.log1p(lengths),
         "dense": evidence.dense.cosine(ids_of(rows), is_indexed=rows["terms"] >= 0),
         "actor": rows["said"].astype(np.float64),
-        "time_word": _time_words(evidence, evidence.texts, count=len(rows)),
-        "question_only": _told(evidence.texts, is_question_only),
+        "time_word": floats_of(rows, "tells_time") * evidence.question.asks_when,
+        "question_only": floats_of(rows, "asks_only"),
     }
+    columns["question_only"][evidence.fresh] = _told(evidence.texts, is_question_only)
+    columns["time_word"][evidence.fresh] = _time_words(evidence, evidence.texts)
     for name, neighbours in zip(WINDOW_SIGNALS, ([before], [before, after]), strict=True):
         window, words, width = counts.copy(), lengths.copy(), np.ones(len(rows))
         for near in neighbours:
@@ -124,9 +122,9 @@ def _turns(evidence: Evidence, turns: TurnPlaces) -> Columns:
     return columns
 
 
-def _time_words(evidence: Evidence, texts: Sequence[str | None], *, count: int) -> Floats:
+def _time_words(evidence: Evidence, texts: Sequence[str | None]) -> Floats:
     if not evidence.question.asks_when:
-        return np.zeros(count)
+        return np.zeros(len(texts))
     return _told(texts, has_time_expression)
 
 
@@ -147,7 +145,7 @@ def _knowledge(evidence: Evidence, said: Columns, *, cited: Places, at: Places) 
     return columns | {
         "date": closeness(question.windows, floats_of(rows, "at")),
         "actor": np.array([question.actor == normalize_text(name) for name in evidence.actors], dtype=np.float64),
-        "time_word": np.maximum(has_event, _time_words(evidence, evidence.knowledge_texts, count=len(rows))),
+        "time_word": np.maximum(has_event, _time_words(evidence, evidence.knowledge_texts)),
         "vitality": np.clip(weights, 0.0, 1.0),
     }
 
@@ -190,21 +188,3 @@ def _stack(parts: Sequence[Columns], sizes: Sequence[int]) -> Columns:
         name: np.concatenate([part.get(name, absent) for part, absent in zip(parts, unknown, strict=True)])
         for name in names
     }
-
-
-def is_question_only(text: str) -> bool:
-    """Tell whether a turn asks and tells nothing: whatever does not end in a question mark is a word or two."""
-    if not any(sign in text for sign in QUESTION_MARKS):
-        return False
-    return all(
-        len(piece) <= SHORT_PIECE or any(sign in mark for sign in QUESTION_MARKS) for piece, mark in _sentences(text)
-    )
-
-
-def _sentences(text: str) -> list[tuple[str, str]]:
-    pieces, start = [], 0
-    for match in SENTENCE_END.finditer(text):
-        pieces.append((text[start : match.start()].strip(), match.group()))
-        start = match.end()
-    pieces.append((text[start:].strip(), ""))
-    return [(piece, mark) for piece, mark in pieces if piece]

@@ -38,6 +38,7 @@ from memoryos_pipeline.store.search import (
     Wanted,
     read_others,
     read_postings,
+    read_postings_of,
     read_statistics,
     read_turns,
 )
@@ -48,11 +49,15 @@ KINDS: tuple[OwnerKind, ...] = ("turn", "knowledge", "page")
 TURN, KNOWLEDGE, PAGE = range(3)
 DENSE_LIMIT = 400
 LEXICAL_LIMIT = 400
-"""Candidates an arm brings at most; a scope with fewer turns is searched whole."""
+"""Candidates an arm brings at most."""
+WHOLE_SCOPE = 1_500
+"""A memory of so many turns is scored whole: to read all of it by a range costs less than to look up a part."""
 MAX_SPANS = 16
 ALL_TIME = (datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC))
 POSTING_BUDGET = 4_000
 """Postings read at most to find candidates; terms beyond it only score what others found."""
+WHOLE_BUDGET = 20_000
+"""The same where the whole memory is scored and nothing has to be found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +80,8 @@ class Evidence:
     """Everything recorded about the candidates of one question.
 
     `turns` are records of TURN_LAYOUT in the order of conversations and turns; `fresh` are the positions of those
-    that are not indexed, `fresh_counts` and `fresh_lengths` their words. The others are records of their layouts.
+    that are not indexed, `texts`, `fresh_counts` and `fresh_lengths` what they say. The others are records of their
+    layouts.
     """
 
     question: Question
@@ -83,8 +89,8 @@ class Evidence:
     index: TermIndex
     dense: Dense
     turns: Records
-    texts: Sequence[str | None]
     fresh: Places
+    texts: Sequence[str]
     fresh_counts: Floats
     fresh_lengths: Floats
     knowledge: Records
@@ -115,18 +121,21 @@ def gather(connection: Connection, key: ScopeKey, question: Question, *, frame: 
     best = index.best(LEXICAL_LIMIT)
     owners = np.concatenate([dense.owners, index.owners[best]])
     kinds = np.concatenate([dense.kinds, index.kinds[best]])
-    packed = read_turns(connection, key, _wanted(question, frame, owners[kinds == TURN], dense=dense))
+    turn_ids = None if index.count(TURN) <= WHOLE_SCOPE else owners[kinds == TURN]
+    packed = read_turns(connection, key, _wanted(question, frame, turn_ids, dense=dense))
     turns = unpack(packed.records, TURN_LAYOUT)
     if common:
-        _add_postings(connection, key, index, common, kinds=arms.kinds, of=np.concatenate([owners, ids_of(turns)]))
+        scored = np.concatenate([owners[kinds != TURN], ids_of(turns)])
+        scored_kinds = np.concatenate([kinds[kinds != TURN], np.full(len(turns), TURN)])
+        _add_common(connection, key, index, common, kinds=arms.kinds, owners=(scored, scored_kinds))
     others = _others(connection, key, owners, kinds, question=question, arms=arms)
     return _evidence(question, frame, index, dense, turns=(turns, packed), others=others)
 
 
-def _wanted(question: Question, frame: Frame, turn_ids: Ids, *, dense: Dense) -> Wanted:
+def _wanted(question: Question, frame: Frame, turn_ids: Ids | None, *, dense: Dense) -> Wanted:
     actor_names = [name for name, _ in frame.speakers if normalize_text(name) == question.actor]
     spans = _spans(question, is_dense=len(dense.owners) > 0)
-    return Wanted(id_array(turn_ids), spans, actor_names, with_texts=question.asks_when)
+    return Wanted(None if turn_ids is None else id_array(turn_ids), spans, actor_names)
 
 
 def _spans(question: Question, *, is_dense: bool) -> list[tuple[datetime, datetime]]:
@@ -152,15 +161,15 @@ def _evidence(
 ) -> Evidence:  # fmt: skip
     records, packed = turns
     fresh = np.flatnonzero(records["terms"] < 0)
-    words = [lexical_terms(packed.texts[int(place)] or "", "und") for place in fresh]
+    words = [lexical_terms(text, "und") for text in packed.texts]
     return Evidence(
         question=question,
         frame=frame,
         index=index,
         dense=dense,
         turns=records,
-        texts=packed.texts,
         fresh=fresh,
+        texts=packed.texts,
         fresh_counts=index.add_fresh("turn", words),
         fresh_lengths=np.array(list(map(len, words)), dtype=np.float64),
         knowledge=unpack(others.knowledge, KNOWLEDGE_LAYOUT),
@@ -186,18 +195,24 @@ def _lexical(
 ) -> tuple[TermIndex, list[str]]:
     statistics = read_statistics(connection, key, kinds=kinds, terms=terms)
     index = TermIndex(statistics, terms, KINDS)
-    driving, common = split_terms(statistics, terms, kinds=kinds, budget=POSTING_BUDGET)
+    budget = WHOLE_BUDGET if index.count(TURN) <= WHOLE_SCOPE else POSTING_BUDGET
+    driving, common = split_terms(statistics, terms, kinds=kinds, budget=budget)
     if driving:
-        _add_postings(connection, key, index, driving, kinds=kinds)
+        _add(index, read_postings(connection, key, kinds=kinds, terms=driving), terms=driving, kinds=kinds)
     return index, common
 
 
-def _add_postings(
+def _add_common(
     connection: Connection, key: ScopeKey, index: TermIndex, terms: Sequence[str], *, kinds: Sequence[str],
-    of: Ids | None = None,
+    owners: tuple[Ids, Places],
 ) -> None:  # fmt: skip
-    owner_ids = None if of is None else id_array(np.unique(of))
-    packed = read_postings(connection, key, kinds=kinds, terms=terms, owner_ids=owner_ids)
+    ids, first = np.unique(owners[0], return_index=True)
+    named = "{" + ",".join(KINDS[kind] for kind in owners[1][first]) + "}"
+    packed = read_postings_of(connection, key, kinds=kinds, terms=terms, owners=(id_array(ids), named))
+    _add(index, packed, terms=terms, kinds=kinds)
+
+
+def _add(index: TermIndex, packed: bytes, *, terms: Sequence[str], kinds: Sequence[str]) -> None:
     found = unpack(packed, POSTING_LAYOUT)
     places = np.array([index.place(term) for term in terms], dtype=np.intp)
     index.add(

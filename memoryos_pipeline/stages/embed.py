@@ -8,6 +8,7 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from memoryos_pipeline.domain.errors import StaleReadError
+from memoryos_pipeline.domain.turn_marks import read_marks
 from memoryos_pipeline.domain.work import Lease, Owed, WorkKind
 from memoryos_pipeline.models.lexical import lexical_terms
 from memoryos_pipeline.models.protocols import Embedded
@@ -156,7 +157,8 @@ def _save(parts: Parts, lease: Lease, connection: Connection, owner_kind: str, i
     vectors = [(each.text.owner_id, each.embedded, _digest(each.text.content)) for each in indexed]
     postings = [(each.text.owner_id, each.terms) for each in indexed]
     put_vectors(connection, lease.tenant_id, lease.scope_id, space_id, owner_kind, vectors)
-    put_postings(connection, lease.tenant_id, lease.scope_id, owner_kind, postings)
+    marks = {each.text.owner_id: read_marks(each.text.content) for each in indexed}
+    put_postings(connection, lease.tenant_id, lease.scope_id, owner_kind, postings, marks=marks)
 
 
 def _digest(content: str) -> bytes:

@@ -52,33 +52,75 @@ POSTING_LAYOUT = (("owner_id", "S16"), ("term", ">i4"), ("kind", ">i4"), ("tf", 
 _POSTINGS = """
     select string_agg(uuid_send(p.owner_id) || int4send(cast(asked.place as integer))
                       || int4send(array_position(cast(:kinds as text[]), p.owner_kind))
-                      || int4send(p.tf) || int4send(l.terms), '')
+                      || int4send(p.tf) || int4send(p.terms), '')
       from unnest(cast(:terms as text[])) with ordinality asked(term, place)
       join memoryos.posting p on p.tenant_id = :tenant_id and p.scope_id = :scope_id and p.term = asked.term
                              and p.owner_kind = any(cast(:kinds as text[]))
-      join memoryos.posting_length l on l.tenant_id = :tenant_id and l.scope_id = :scope_id
-                                    and l.owner_kind = p.owner_kind and l.owner_id = p.owner_id
 """
 POSTINGS = text(_POSTINGS)
-POSTINGS_OF = text(f"{_POSTINGS} where p.owner_id = any(cast(:owner_ids as uuid[]))")
+# Each owner of its own kind and each term: as many looks into the index, however common the terms are.
+POSTINGS_OF = text("""
+    select string_agg(uuid_send(p.owner_id) || int4send(cast(asked.place as integer))
+                      || int4send(array_position(cast(:kinds as text[]), p.owner_kind))
+                      || int4send(p.tf) || int4send(p.terms), '')
+      from unnest(cast(:terms as text[])) with ordinality asked(term, place)
+     cross join unnest(cast(:owner_ids as uuid[]), cast(:owner_kinds as text[])) as owner(owner_id, owner_kind)
+     cross join lateral (
+           select owner_id, owner_kind, tf, terms from memoryos.posting
+            where tenant_id = :tenant_id and scope_id = :scope_id and term = asked.term
+              and owner_kind = owner.owner_kind and owner_id = owner.owner_id limit 1) p
+""")
 
 TURN_LAYOUT = (
     ("owner_id", "S16"), ("conversation_id", "S16"), ("seq", ">i8"), ("at", ">f8"), ("terms", ">i4"), ("said", ">i4"),
+    ("asks_only", ">i4"), ("ends_asking", ">i4"), ("tells_time", ">i4"),
 )  # fmt: skip
-"""In order of conversation and seq. `terms` is -1 while a turn is not indexed, `said` 1 when who is named said it."""
-TURNS = text(
-    """
-    with found as (
-        select conversation_id, seq from memoryos.turn
-         where tenant_id = :tenant_id and turn_id = any(cast(:turn_ids as uuid[])) and scope_id = :scope_id),
-    tail as (
-        select c.conversation_id, fresh.seq from memoryos.conversation c
+"""In order of conversation and seq. `terms` is -1 while a turn is not indexed, the others are 1 for yes.
+
+`said` tells whether one of the speakers asked for did; the last three are only known of what is indexed.
+"""
+# `limit 1` keeps the planner from reading a whole table for a join: each row is looked up by its key.
+_FRESH = """
+    fresh as (
+        select t.turn_id, t.conversation_id, t.seq, t.occurred_at, t.speaker, t.content
+          from memoryos.conversation c
          cross join lateral (
-               select seq from memoryos.turn t
+               select * from memoryos.turn t
                 where t.tenant_id = :tenant_id and t.conversation_id = c.conversation_id
                   and t.seq > c.indexed_through
-                order by seq desc limit :tail_limit) fresh
-         where c.tenant_id = :tenant_id and c.scope_id = :scope_id and c.indexed_through < c.next_seq - 1),
+                order by seq desc limit :tail_limit) t
+         where c.tenant_id = :tenant_id and c.scope_id = :scope_id and c.indexed_through < c.next_seq - 1
+           and t.kind = 'normal' and not IS_MARKED
+           and (select true from memoryos.posting_length
+                 where tenant_id = :tenant_id and conversation_id = t.conversation_id and seq = t.seq
+                   and owner_kind = 'turn' limit 1) is null)
+""".replace("IS_MARKED", IS_MARKED)
+_RECORDS = """
+    select string_agg(uuid_send(turn_id) || uuid_send(conversation_id) || int8send(seq)
+                      || float8send(cast(extract(epoch from at) as double precision)) || int4send(terms)
+                      || int4send(cast(speaker = any(cast(:actor_names as text[])) as integer))
+                      || int4send(cast(asks_only as integer)) || int4send(cast(ends_asking as integer))
+                      || int4send(cast(tells_time as integer)), '') as records,
+           array_agg(content) filter (where terms < 0) as texts
+      from (select * from (
+                select l.owner_id as turn_id, l.conversation_id, l.seq, l.at, l.terms, l.speaker, l.asks_only,
+                       l.ends_asking, l.tells_time, cast(null as text) as content
+                  from INDEXED
+                union all
+                select turn_id, conversation_id, seq, occurred_at, -1, speaker, false, false, false, content
+                  from fresh) every
+             order by conversation_id, seq) chosen
+"""
+WHOLE_SCOPE = text(
+    f"with {_FRESH} {_RECORDS}".replace(
+        "INDEXED",
+        """memoryos.posting_length l
+                 where l.tenant_id = :tenant_id and l.scope_id = :scope_id and l.owner_kind = 'turn'""",
+    )
+)
+TURNS = text(
+    f"""
+    with {_FRESH},
     dated as (
         select turn.conversation_id, turn.seq
           from unnest(cast(:starts as timestamptz[]), cast(:ends as timestamptz[])) as span(starts_at, ends_at)
@@ -87,31 +129,25 @@ TURNS = text(
                 where t.tenant_id = :tenant_id and t.scope_id = :scope_id
                   and t.occurred_at >= span.starts_at and t.occurred_at < span.ends_at
                 order by occurred_at desc limit :dated_limit) turn),
+    found as (
+        select l.conversation_id, l.seq from unnest(cast(:turn_ids as uuid[])) asked(turn_id)
+         cross join lateral (
+               select conversation_id, seq from memoryos.posting_length
+                where tenant_id = :tenant_id and scope_id = :scope_id and owner_kind = 'turn'
+                  and owner_id = asked.turn_id limit 1) l),
     wanted as (
         select conversation_id, seq + step as seq from found cross join generate_series(-1, 1) step
         union
-        select conversation_id, seq from tail
-        union
-        select conversation_id, seq from dated),
-    chosen as (
-        select t.turn_id, t.conversation_id, t.seq, t.speaker, t.content, t.occurred_at, l.terms
-          from wanted w
-          join memoryos.turn t
-            on t.tenant_id = :tenant_id and t.conversation_id = w.conversation_id and t.seq = w.seq
-          join memoryos.conversation c on c.tenant_id = :tenant_id and c.conversation_id = w.conversation_id
-          left join memoryos.posting_length l
-            on l.tenant_id = :tenant_id and l.scope_id = :scope_id and l.owner_kind = 'turn' and l.owner_id = t.turn_id
-         where t.kind = 'normal'
-           and (l.terms is not null or (t.seq > c.indexed_through and not IS_MARKED))
-         order by t.conversation_id, t.seq)
-    select string_agg(uuid_send(turn_id) || uuid_send(conversation_id) || int8send(seq)
-                      || float8send(cast(extract(epoch from occurred_at) as double precision))
-                      || int4send(coalesce(terms, -1))
-                      || int4send(cast(speaker = any(cast(:actor_names as text[])) as integer)), '') as records,
-           array_agg(case when terms is null or :with_texts or position('?' in content) > 0
-                            or position('？' in content) > 0 then content end) as texts
-      from chosen
-""".replace("IS_MARKED", IS_MARKED)
+        select conversation_id, seq from dated)
+    {_RECORDS}
+    """.replace(  # noqa: S608 - joined from constants
+        "INDEXED",
+        """wanted w
+                 cross join lateral (
+                       select * from memoryos.posting_length
+                        where tenant_id = :tenant_id and conversation_id = w.conversation_id and seq = w.seq
+                          and owner_kind = 'turn' and scope_id = :scope_id limit 1) l""",
+    )
 )
 
 KNOWLEDGE_LAYOUT = (
@@ -205,24 +241,23 @@ class TermStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which turns are read as candidates: these and their neighbours, the newest of each span, the unindexed tail.
+    """Which turns are read as candidates: these (an array literal) and their neighbours, the newest of each span.
 
-    `actor_names` are the speakers a question names; `with_texts` asks for the text of every turn, not only of those
-    that are not indexed or ask something.
+    Without `turn_ids` every turn of the scope. What is not indexed comes in any case. `actor_names` are the speakers
+    that a question names.
     """
 
-    turn_ids: str
+    turn_ids: str | None
     spans: Sequence[tuple[datetime, datetime]] = ()
     actor_names: Sequence[str] = ()
-    with_texts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class PackedTurns:
-    """Records of TURN_LAYOUT, and beside each its text where one was asked for."""
+    """Records of TURN_LAYOUT, and in the same order the texts of those that are not indexed."""
 
     records: bytes
-    texts: Sequence[str | None]
+    texts: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,23 +292,27 @@ def read_statistics(
     return statistics
 
 
-def read_postings(
-    connection: Connection, key: ScopeKey, *, kinds: Sequence[str], terms: Sequence[str], owner_ids: str | None = None
+def read_postings(connection: Connection, key: ScopeKey, *, kinds: Sequence[str], terms: Sequence[str]) -> bytes:
+    """Return the postings of these terms in the whole scope."""
+    return connection.execute(POSTINGS, key.bind(kinds=list(kinds), terms=list(terms))).scalar() or b""
+
+
+def read_postings_of(
+    connection: Connection, key: ScopeKey, *, kinds: Sequence[str], terms: Sequence[str], owners: tuple[str, str]
 ) -> bytes:
-    """Return the postings of these terms, of the whole scope or of the given owners only (an array literal)."""
-    values = key.bind(kinds=list(kinds), terms=list(terms))
-    if owner_ids is None:
-        return connection.execute(POSTINGS, values).scalar() or b""
-    return connection.execute(POSTINGS_OF, {**values, "owner_ids": owner_ids}).scalar() or b""
+    """Return the postings of these terms that the given owners have (array literals of ids and of their kinds)."""
+    values = key.bind(kinds=list(kinds), terms=list(terms), owner_ids=owners[0], owner_kinds=owners[1])
+    return connection.execute(POSTINGS_OF, values).scalar() or b""
 
 
 def read_turns(connection: Connection, key: ScopeKey, wanted: Wanted) -> PackedTurns:
     """Return the turns wanted as candidates, those that may be recalled."""
-    values = key.bind(
-        turn_ids=wanted.turn_ids, starts=[start for start, _ in wanted.spans], ends=[end for _, end in wanted.spans],
-        tail_limit=TAIL_LIMIT, dated_limit=DATED_LIMIT, actor_names=list(wanted.actor_names),
-        with_texts=wanted.with_texts,
-    )  # fmt: skip
+    values = key.bind(tail_limit=TAIL_LIMIT, actor_names=list(wanted.actor_names))
+    if wanted.turn_ids is None:
+        records, texts = connection.execute(WHOLE_SCOPE, values).one()
+        return PackedTurns(records or b"", texts or ())
+    starts, ends = [start for start, _ in wanted.spans], [end for _, end in wanted.spans]
+    values |= {"turn_ids": wanted.turn_ids, "starts": starts, "ends": ends, "dated_limit": DATED_LIMIT}
     records, texts = connection.execute(TURNS, values).one()
     return PackedTurns(records or b"", texts or ())
 

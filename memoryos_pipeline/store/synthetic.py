@@ -37,14 +37,16 @@ FILL_TURNS = text("""
       from generate_series(1, :turns) seq
 """)
 FILL_POSTINGS = text("""
-    insert into memoryos.posting (tenant_id, scope_id, term, owner_kind, owner_id, tf)
-    select :tenant_id, :scope_id, term, 'turn', turn_id, count(*)
+    insert into memoryos.posting (tenant_id, scope_id, term, owner_kind, owner_id, tf, terms)
+    select :tenant_id, :scope_id, term, 'turn', turn_id, count(*), :terms
       from memoryos.turn cross join string_to_table(content, ' ') term
      where tenant_id = :tenant_id and scope_id = :scope_id group by term, turn_id
 """)
 FILL_LENGTHS = text("""
-    insert into memoryos.posting_length (tenant_id, scope_id, owner_kind, owner_id, terms)
-    select :tenant_id, :scope_id, 'turn', turn_id, :terms from memoryos.turn
+    insert into memoryos.posting_length (tenant_id, scope_id, owner_kind, owner_id, terms, conversation_id, seq, at,
+                                         speaker)
+    select :tenant_id, :scope_id, 'turn', turn_id, :terms, conversation_id, seq, occurred_at, speaker
+      from memoryos.turn
      where tenant_id = :tenant_id and scope_id = :scope_id
 """)
 FILL_VECTORS = text("""

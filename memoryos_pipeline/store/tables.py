@@ -228,12 +228,13 @@ embedding = _table(
 posting = _table(
     "posting",
     key="tenant_id:uuid scope_id:uuid term:text owner_kind:text owner_id:uuid",
-    required="tf:integer",
+    required="tf:integer terms:integer",
 )
 posting_length = _table(
     "posting_length",
     key="tenant_id:uuid scope_id:uuid owner_kind:text owner_id:uuid",
-    required="terms:integer",
+    required="terms:integer asks_only:boolean ends_asking:boolean tells_time:boolean",
+    optional="conversation_id:uuid seq:bigint at:moment speaker:text",
 )
 work = _table(
     "work",

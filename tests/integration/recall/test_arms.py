@@ -60,6 +60,7 @@ class TestLexical:
 
     def test_common_terms_only_score(self, stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
         """Over the posting budget the rare term finds, and the common one still counts in its exact score."""
+        monkeypatch.setattr(gathering, "WHOLE_SCOPE", 0)
         monkeypatch.setattr(gathering, "POSTING_BUDGET", 5)
         monkeypatch.setattr(gathering, "ALL_TIME", (gathering.ALL_TIME[0], gathering.ALL_TIME[0]))
         turns = [("Maya", f"soup {word}") for word in WORDS * 4] + [("Maya", "soup with saffron")]
@@ -105,11 +106,13 @@ FILL = """
     select :tenant_id, md5('conversation' || u)::uuid, n, md5(u || 'turn' || n)::uuid, md5('scope' || u)::uuid, n, 'x',
            'user', 'Maya', 'text', 'en', timestamptz '2026-01-01' + n * interval '1 hour', 0
       from generate_series(1, 40) u, generate_series(1, 500) n;
-    insert into memoryos.posting (tenant_id, scope_id, term, owner_kind, owner_id, tf)
-    select :tenant_id, md5('scope' || u)::uuid, 'term' || (n % 50), 'turn', md5(u || 'turn' || n)::uuid, 1
+    insert into memoryos.posting (tenant_id, scope_id, term, owner_kind, owner_id, tf, terms)
+    select :tenant_id, md5('scope' || u)::uuid, 'term' || (n % 50), 'turn', md5(u || 'turn' || n)::uuid, 1, 1
       from generate_series(1, 40) u, generate_series(1, 490) n;
-    insert into memoryos.posting_length (tenant_id, scope_id, owner_kind, owner_id, terms)
-    select :tenant_id, md5('scope' || u)::uuid, 'turn', md5(u || 'turn' || n)::uuid, 1
+    insert into memoryos.posting_length (tenant_id, scope_id, owner_kind, owner_id, terms, conversation_id, seq, at,
+                                         speaker)
+    select :tenant_id, md5('scope' || u)::uuid, 'turn', md5(u || 'turn' || n)::uuid, 1,
+           md5('conversation' || u)::uuid, n, timestamptz '2026-01-01' + n * interval '1 hour', 'Maya'
       from generate_series(1, 40) u, generate_series(1, 490) n;
     insert into memoryos.vector_space (model, revision, dimensions, token_cap) values ('m', 'r', 8, 8);
     insert into memoryos.embedding (tenant_id, space_id, owner_kind, owner_id, scope_id, vec, input_sha256, tokens)
@@ -165,20 +168,19 @@ def _asked(tenant_id: UUID, scope: UUID, turn: UUID, space: int) -> list[tuple[s
         ("nearest", nearest_query(8), key.bind(space_id=space, owner_kinds=kinds, vector=vector, limit=100)),
         ("statistics", statements.STATISTICS, key.bind(kinds=kinds, terms=terms, count_limit=1000)),
         ("postings", statements.POSTINGS, key.bind(kinds=kinds, terms=terms)),
-        ("postings of", statements.POSTINGS_OF, key.bind(kinds=kinds, terms=terms, owner_ids=[turn])),
+        (
+            "postings of",
+            statements.POSTINGS_OF,
+            key.bind(kinds=kinds, terms=terms, owner_ids=[turn] * 50, owner_kinds=["turn"] * 50),
+        ),
         (
             "turns",
             statements.TURNS,
             key.bind(
-                turn_ids=[turn] * 50,
-                tail_limit=500,
-                starts=[span],
-                ends=[span],
-                dated_limit=100,
-                actor_names=["Maya"],
-                with_texts=True,
+                turn_ids=[turn] * 50, tail_limit=500, starts=[span], ends=[span], dated_limit=100, actor_names=["Maya"]
             ),
         ),
+        ("whole scope", statements.WHOLE_SCOPE, key.bind(tail_limit=500, actor_names=["Maya"])),
         (
             "others",
             statements.OTHERS,

@@ -23,8 +23,8 @@ VECTORS = """
       from memoryos.scope s, generate_series(1, 1000) n returning 1
 """
 POSTINGS = """
-    insert into memoryos.posting (tenant_id, scope_id, term, owner_kind, owner_id, tf)
-    select tenant_id, scope_id, term, owner_kind, owner_id, 1
+    insert into memoryos.posting (tenant_id, scope_id, term, owner_kind, owner_id, tf, terms)
+    select tenant_id, scope_id, term, owner_kind, owner_id, 1, 2
       from memoryos.embedding, (values ('maya'), ('tennis')) terms(term) returning 1
 """
 LENGTHS = """

@@ -1,8 +1,8 @@
-"""Small readings of a turn."""
+"""What is read of a text when it is indexed."""
 
 import pytest
 
-from memoryos_pipeline.recall.features import is_question_only
+from memoryos_pipeline.domain.turn_marks import is_question_only
 
 
 class TestIsQuestionOnly:
