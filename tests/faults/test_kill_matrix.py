@@ -26,7 +26,7 @@ WORKER = [
 API = ["before_commit:turns:2", "after_commit_before_answer:turns"]
 RELAY = [f"after_stamp_before_publish:{queue}" for queue in ("maintenance", "summarize", "embed")]
 WORKERS = 3
-TURNS = 600
+TURNS = 400
 ENOUGH_ATTEMPTS = "40"
 """Here every kind is killed again and again while the same few rows are about: none is to be given up for that."""
 DRAIN_SECONDS = 240.0

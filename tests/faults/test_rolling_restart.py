@@ -9,7 +9,7 @@ from memoryos_pipeline.faults.traffic import Traffic
 from memoryos_pipeline.readmodels.fault_figures import count_done, count_troubled
 
 ROUNDS = 3
-TURNS = 600
+TURNS = 400
 ROWS_BETWEEN = 15
 GRACE_SECONDS = 30.0
 DRAIN_SECONDS = 120.0

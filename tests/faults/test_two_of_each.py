@@ -8,7 +8,7 @@ from memoryos_pipeline.faults.journal import ClientJournal
 from memoryos_pipeline.faults.traffic import Traffic
 from memoryos_pipeline.settings import QUEUES
 
-TURNS = 600
+TURNS = 400
 DRAIN_SECONDS = 120.0
 STAMPED = ("maintenance", "summarize", "embed", "heat")
 
