@@ -66,7 +66,7 @@ def _life(lang: str) -> list[dict[str, Any]]:
 @pytest.mark.slow
 class TestShuffledArrival:
     def test_what_was_said_last_holds(self, stack: Stack) -> None:
-        """A year of four people arrives in an order of chance: all of it is numbered and paged, the last home is home."""
+        """A year of four people arrives in an order of chance: all is numbered and paged, the last home is home."""
         chance = random.Random(fresh_seed())
         turns = [turn for lang in SAID for turn in _life(lang)]
         chance.shuffle(turns)
