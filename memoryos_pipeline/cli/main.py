@@ -35,9 +35,8 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 COMMANDS = (
-    up, demo, env, status, ingest, search, context, chat, show, restore, pin, unpin, forgetting, simulate, sql, doctor, clock,
-    wait,
-    migrate, api, worker, relay, beat,
+    up, demo, env, status, ingest, search, context, chat, show, restore, pin, unpin, forgetting, simulate, sql,
+    doctor, clock, wait, migrate, api, worker, relay, beat,
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(command)

@@ -9,6 +9,7 @@ from memoryos_pipeline.domain.ids import conversation_id, page_id, scope_id
 AGENT = "bench"
 TERMS_PER_ROW = 12
 
+PATIENTLY = text("select set_config('statement_timeout', '0', true)")
 FILL_SCOPE = text("""
     insert into memoryos.scope (tenant_id, scope_id, user_id, agent_id)
     values (:tenant_id, :scope_id, :user_id, :agent_id)
@@ -66,6 +67,7 @@ def fill_knowledge(connection: Connection, tenant_id: UUID, user_id: str, *, row
     """Fill the memory of a user with live statements, none of them due."""
     scope = scope_id(tenant_id, user_id, AGENT)
     values = {"tenant_id": tenant_id, "scope_id": scope, "user_id": user_id, "agent_id": AGENT, "rows": rows}
+    connection.execute(PATIENTLY)
     connection.execute(FILL_SCOPE, values)
     connection.execute(FILL_KNOWLEDGE, values)
 
@@ -82,7 +84,7 @@ def make_due(connection: Connection, tenant_id: UUID, user_id: str, *, rows: int
         "rows": rows,
         "terms": TERMS_PER_ROW,
     }
-    for statement in (FILL_CONVERSATION, FILL_PAGE, FILL_TURNS, CITE, INDEX, MAKE_DUE):
+    for statement in (PATIENTLY, FILL_CONVERSATION, FILL_PAGE, FILL_TURNS, CITE, INDEX, MAKE_DUE):
         connection.execute(statement, values)
 
 
