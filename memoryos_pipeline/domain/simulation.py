@@ -49,7 +49,8 @@ class Life:
 def simulate(policy: Policy, habit: Habit, *, days: int) -> Life:
     """Replay the rules of a policy on a page and a statement; the same functions the stages call."""
     page, statement = _Page(policy), _Statement(policy)
-    samples, happenings = [], []
+    samples: list[Sample] = []
+    happenings: list[Happening] = []
     for day in range(days + 1):
         now = DAWN + day * DAY
         happenings += page.live_until(now, habit)
