@@ -21,7 +21,7 @@ from memoryos_pipeline.domain.turn_body import MAX_TURNS, canonical_turn, hash_c
 from memoryos_pipeline.domain.turns import NewTurn, Receipt
 from memoryos_pipeline.domain.work import Owed, WorkKind
 from memoryos_pipeline.failpoints import reach
-from memoryos_pipeline.store.database import Database
+from memoryos_pipeline.store.database import Database, try_again
 from memoryos_pipeline.store.ledger import owe
 from memoryos_pipeline.store.policies import load_policies
 from memoryos_pipeline.store.turns import (
@@ -87,11 +87,15 @@ def close_conversation(
 ) -> None:
     """Close a conversation, so that all its turns are sealed. A new turn opens it again. Raises NotFoundError."""
     conversation = ids.conversation_id(scope_id, conversation_id)
-    with database.transaction(tenant_id) as connection:
-        if not mark_closed(connection, tenant_id, conversation):
-            raise NotFoundError
-        owed = [Owed(WorkKind.ADVANCE, str(conversation), scope_id)]
-        owe(connection, tenant_id, owed, max_attempts=max_attempts)
+
+    def close() -> None:
+        with database.transaction(tenant_id) as connection:
+            if not mark_closed(connection, tenant_id, conversation):
+                raise NotFoundError
+            owed = [Owed(WorkKind.ADVANCE, str(conversation), scope_id)]
+            owe(connection, tenant_id, owed, max_attempts=max_attempts)
+
+    try_again(close)
 
 
 class _Recorder:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -12,6 +13,7 @@ from memoryos_pipeline.domain.truths import Truth
 from memoryos_pipeline.domain.work import Owed, WorkKind
 from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.store.clock import read_now
+from memoryos_pipeline.store.database import try_again
 from memoryos_pipeline.store.events import Event, record_events
 from memoryos_pipeline.store.forgetting import find_source_pages, find_standing, restore_history
 from memoryos_pipeline.store.knowledge import (
@@ -31,6 +33,10 @@ def restore_knowledge(parts: Parts, tenant_id: UUID, knowledge_id: UUID) -> bool
     When something newer took its place meanwhile, it comes back as history. An old version comes back together
     with the row that had replaced it.
     """
+    return try_again(partial(_restore_once, parts, tenant_id, knowledge_id))
+
+
+def _restore_once(parts: Parts, tenant_id: UUID, knowledge_id: UUID) -> bool:
     with parts.database.transaction(tenant_id) as connection:
         standing = find_standing(connection, tenant_id, knowledge_id)
         if standing is None or find_scope(connection, tenant_id, standing.scope_id, lock=True) is None:

@@ -6,13 +6,14 @@ The ledger role finds rows across tenants and sees no text; the owner changes th
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from itertools import groupby
 from uuid import UUID
 
 from sqlalchemy import text
 
 from memoryos_pipeline.domain.errors import NotFoundError
-from memoryos_pipeline.store.database import Database
+from memoryos_pipeline.store.database import Database, try_again
 
 BATCH_ROWS = 1_000
 """Rows changed in one transaction, so that no replay holds up the relay for long."""
@@ -164,7 +165,8 @@ def _change(owner: Database, ledger: Database, work_ids: Iterable[int], *, reaso
         states = {work_id: state for _, work_id, state in rows}
         ids = list(states)
         for start in range(0, len(ids), BATCH_ROWS):
-            outcome.changed += _change_batch(owner, tenant_id, ids[start : start + BATCH_ROWS], reason)
+            batch = ids[start : start + BATCH_ROWS]
+            outcome.changed += try_again(partial(_change_batch, owner, tenant_id, batch, reason))
         outcome.already |= states
     for work_id in outcome.changed:
         del outcome.already[work_id]

@@ -7,13 +7,14 @@ afterwards needs a person.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from uuid import UUID
 
 from sqlalchemy import Connection, TextClause, text
 
 from memoryos_pipeline.domain.policies import DEFAULT, Policy
 from memoryos_pipeline.domain.work import Owed, WorkKind
-from memoryos_pipeline.store.database import Database
+from memoryos_pipeline.store.database import Database, try_again
 from memoryos_pipeline.store.ledger import owe
 from memoryos_pipeline.store.publishing import reap_expired
 from memoryos_pipeline.store.vectors import remove_index_rows
@@ -222,10 +223,14 @@ def repair_tenant(owner: Database, tenant_id: UUID, *, policy: Policy = DEFAULT,
     """Mend one tenant step by step, each a transaction of its own; return what was mended, nothing when all is well."""
     mended: list[Mended] = []
     for step in _steps(policy, max_attempts):
-        with owner.transaction(tenant_id) as connection:
-            connection.execute(READ_WHOLE)
-            mended += step(connection, tenant_id)
+        mended += try_again(partial(_mend, owner, tenant_id, step))
     return mended
+
+
+def _mend(owner: Database, tenant_id: UUID, step: Step) -> list[Mended]:
+    with owner.transaction(tenant_id) as connection:
+        connection.execute(READ_WHOLE)
+        return step(connection, tenant_id)
 
 
 def _steps(policy: Policy, max_attempts: int) -> list[Step]:

@@ -3,8 +3,10 @@
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
+import psycopg
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
@@ -18,8 +20,9 @@ from memoryos_pipeline.models.hashing import HashingEmbedder
 from memoryos_pipeline.stages.distill_page import distill_page
 from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.stages.summarize_page import summarize_page
-from memoryos_pipeline.store.database import Database
+from memoryos_pipeline.store.database import Database, try_again
 from memoryos_pipeline.store.ledger import hold, owe
+from memoryos_pipeline.store.publishing import reap_expired
 from memoryos_pipeline.store.tenants import mint_key
 from tests.builders import claim_due, create_scope, rows
 from tests.conftest import Stack
@@ -71,6 +74,61 @@ class TestFence:
         stack.ledger.release([late])
 
         assert rows(stack, "select state, attempts from memoryos.work") == [("leased", 2)]
+
+
+class TestGivingWay:
+    def test_a_burial_holds_up_no_stage(self, stack: Stack) -> None:
+        """A stage holds the work that a dead letter would wake: what ran out is taken back, the burial comes later."""
+        scope = create_scope(stack)
+        segment = Owed(WorkKind.SEGMENT, str(scope), scope)
+        with stack.app.transaction(stack.tenant_id) as connection:
+            owed = [segment, Owed(WorkKind.EMBED, "turns:page", scope), Owed(WorkKind.HEAT, "free", scope)]
+            owe(connection, stack.tenant_id, owed, max_attempts=1)
+            connection.execute(text("update memoryos.work set max_attempts = 5 where kind = 'heat'"))
+        claim_due(stack, WorkKind.EMBED, lease_seconds=0)
+        claim_due(stack, WorkKind.HEAT, lease_seconds=0)
+        states = "select kind, state from memoryos.work where kind <> 'segment' order by kind"
+        with stack.app.transaction(stack.tenant_id) as connection:
+            owe(connection, stack.tenant_id, [segment])
+            _reap(stack)
+            assert rows(stack, states) == [("embed", "leased"), ("heat", "ready")]
+        _reap(stack)
+
+        assert rows(stack, states) == [("embed", "dead"), ("heat", "ready")]
+
+    @pytest.mark.parametrize("sqlstate", ["40001", "40P01", "55P03"])
+    def test_what_was_lost_to_others_is_done_again(self, sqlstate: str) -> None:
+        """A deadlock, a serialization failure and a lock timeout rolled everything back: it is tried again."""
+        lost = [_database_error(sqlstate), _database_error(sqlstate)]
+
+        def transaction() -> str:
+            if lost:
+                raise lost.pop()
+            return "done"
+
+        assert try_again(transaction) == "done"
+
+    def test_what_others_have_no_part_in_is_raised(self) -> None:
+        """A broken rule is not broken less the second time, and there is an end to trying."""
+        tries: list[str] = []
+
+        def transaction(sqlstate: str) -> None:
+            tries.append(sqlstate)
+            raise _database_error(sqlstate)
+
+        for sqlstate in ("23505", "40P01"):
+            with pytest.raises(DBAPIError):
+                try_again(partial(transaction, sqlstate))
+        assert tries == ["23505", *["40P01"] * 5]
+
+
+def _reap(stack: Stack) -> None:
+    with stack.ledger_database.across_tenants() as connection:
+        reap_expired(connection)
+
+
+def _database_error(sqlstate: str) -> DBAPIError:
+    return DBAPIError("statement", {}, psycopg.errors.lookup(sqlstate)())
 
 
 class TestTenantSetting:
