@@ -43,13 +43,14 @@ from memoryos_pipeline.store.heat import (
     load_every_warm_page,
     load_warm_pages,
     lock_live_knowledge,
+    lock_touched_pages,
     mark_applied,
     read_ticks,
     reinforce,
     save_page_heat,
     set_cooling,
 )
-from memoryos_pipeline.store.ledger import complete, owe
+from memoryos_pipeline.store.ledger import complete, hold, owe
 from memoryos_pipeline.store.recallable import mark_left_turns
 from memoryos_pipeline.store.segments import (
     hand_to_distillation,
@@ -88,22 +89,34 @@ class _Visits:
 
 
 def apply_heat(parts: Parts, lease: Lease) -> None:
-    """Apply what waits in one scope, then settle the pages that are cold. It is all one transaction.
+    """Apply what waits in one scope and settle the pages that are cold, in one transaction; then make room, if asked.
 
     Raises FencedError when the lease was lost; nothing is written then.
     """
     with parts.database.transaction(lease.tenant_id) as connection:
-        if lock_scope(connection, lease.tenant_id, lease.scope_id):
-            space_id = ensure_space(connection, parts.embedder)
-            governed = parts.under_policy(connection, lease.tenant_id, lease.scope_id)
-            ticks = read_ticks(connection, lease.tenant_id, lease.scope_id)
-            run = _Run(governed, lease, connection, read_now(connection), space_id, ticks)
-            is_more = [_apply_accesses(run), _settle_cold_pages(run)]
+        run = _open(parts, lease, connection)
+        is_done = run is None or run.parts.policy.evict == "none"
+        if run is not None and any([_apply_accesses(run), _settle_cold_pages(run)]):
+            again = Owed(WorkKind.HEAT, lease.subject_key, lease.scope_id)
+            owe(connection, lease.tenant_id, [again], max_attempts=parts.max_attempts)
+        (complete if is_done else hold)(connection, lease)
+    if is_done:
+        return
+    with parts.database.transaction(lease.tenant_id) as connection:
+        run = _open(parts, lease, connection)
+        if run is not None:
             _make_room(run)
-            if any(is_more):
-                again = Owed(WorkKind.HEAT, lease.subject_key, lease.scope_id)
-                owe(connection, lease.tenant_id, [again], max_attempts=parts.max_attempts)
         complete(connection, lease)
+
+
+def _open(parts: Parts, lease: Lease, connection: Connection) -> _Run | None:
+    """Lock the scope and read where it stands; None when it is gone."""
+    if not lock_scope(connection, lease.tenant_id, lease.scope_id):
+        return None
+    space_id = ensure_space(connection, parts.embedder)
+    governed = parts.under_policy(connection, lease.tenant_id, lease.scope_id)
+    ticks = read_ticks(connection, lease.tenant_id, lease.scope_id)
+    return _Run(governed, lease, connection, read_now(connection), space_id, ticks)
 
 
 def _apply_accesses(run: _Run) -> bool:
@@ -113,6 +126,7 @@ def _apply_accesses(run: _Run) -> bool:
     clock = _Clock(run, accesses)
     counted = [access for access in accesses if access.cause in run.parts.policy.counted_causes]
     by_page = _by_page(run, counted)
+    lock_touched_pages(run.connection, tenant_id, scope_id, page_ids=by_page)
     pages = load_warm_pages(run.connection, tenant_id, scope_id, page_ids=by_page)
     warming = {page.page_id: clock.counted(page, by_page.get(page.page_id, [])) for page in pages}
     _warm_pages(clock, pages, warming)
@@ -297,17 +311,15 @@ def _archive(run: _Run, pages: Sequence[WarmPage]) -> None:
 def _make_room(run: _Run) -> None:
     """Evict what is too much: archive what has been distilled, distill the rest first."""
     tenant_id, scope_id, policy = run.lease.tenant_id, run.lease.scope_id, run.parts.policy
-    if policy.evict == "none":
-        return
     if count_warm_pages(run.connection, tenant_id, scope_id) <= policy.warm_capacity_pages:
         return
-    moment = Moment(run.now, read_ticks(run.connection, tenant_id, scope_id))
     warm = load_every_warm_page(run.connection, tenant_id, scope_id)
     pages = {page.page_id: page for page, _ in warm}
-    units = [_unit(page, segment_heat, moment, policy) for page, segment_heat in warm]
+    units = [_unit(page, segment_heat, Moment(run.now, run.ticks), policy) for page, segment_heat in warm]
     plan = plan_eviction(units, now=run.now, policy=policy)
     given = [pages[page_id] for page_id in (*plan.archive, *plan.extract_first)]
-    lock_conversations(run.connection, tenant_id, {pages[page_id].conversation_id for page_id in plan.archive})
+    # Conversations before their pages, like everybody who locks both.
+    lock_conversations(run.connection, tenant_id, {page.conversation_id for page in given})
     record_events(run.connection, tenant_id, [_told(run, "page_evicted", page) for page in given])
     handed = [Handed(page_id, None, "evicted") for page_id in plan.extract_first]
     hand_to_distillation(run.connection, run.lease, handed=handed, max_attempts=run.parts.max_attempts)

@@ -30,12 +30,21 @@ SET_ENDS = text("""
      where k.tenant_id = :tenant_id and k.knowledge_id = given.knowledge_id
        and k.forget_at is distinct from given.forget_at
 """)
-# A page whose cooling was handled (no moment at all) stays handled: it is looked at once.
+# Conversations before their pages, like everybody who locks both. A page whose cooling was handled
+# (no moment at all) stays handled: it is looked at once.
+LOCK_CONVERSATIONS = text("""
+    select c.conversation_id from memoryos.conversation c
+     where c.tenant_id = :tenant_id and c.scope_id = :scope_id
+       and exists (select from memoryos.page p
+                    where p.tenant_id = c.tenant_id and p.conversation_id = c.conversation_id and p.tier = 'warm'
+                      and (p.cools_at is not null or p.cools_at_tick is not null))
+     order by c.conversation_id for no key update
+""")
 LOAD_PAGES = text("""
     select page_id, sealed_at, heat, heat_at, cools_at is null as by_tick from memoryos.page
      where tenant_id = :tenant_id and scope_id = :scope_id and tier = 'warm'
        and (cools_at is not null or cools_at_tick is not null)
-     order by page_id for no key update
+     order by conversation_id, first_seq for no key update
 """)
 SET_COOLING = text("""
     update memoryos.page p
@@ -55,8 +64,8 @@ def keep_forecast(connection: Connection, tenant_id: UUID, scope_id: UUID, *, de
     if forecast_of == policy_id:
         return False
     policy = found.policy if found else default
-    _forecast_knowledge(connection, tenant_id, scope_id, policy)
     _forecast_pages(connection, tenant_id, scope_id, policy)
+    _forecast_knowledge(connection, tenant_id, scope_id, policy)
     connection.execute(NOTE_FORECAST, {**key, "policy_id": policy_id})
     return True
 
@@ -76,6 +85,7 @@ def _forecast_knowledge(connection: Connection, tenant_id: UUID, scope_id: UUID,
 
 def _forecast_pages(connection: Connection, tenant_id: UUID, scope_id: UUID, policy: Policy) -> None:
     ticks = read_ticks(connection, tenant_id, scope_id)
+    connection.execute(LOCK_CONVERSATIONS, {"tenant_id": tenant_id, "scope_id": scope_id})
     rows = connection.execute(LOAD_PAGES, {"tenant_id": tenant_id, "scope_id": scope_id}).all()
     heats = [Heat(row.heat, row.heat_at, ticks) for row in rows]
     by_tick = [cools_at_tick(heat, policy) for heat in heats]

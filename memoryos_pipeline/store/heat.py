@@ -27,6 +27,22 @@ FIND_PAGES_OF_TURNS = text("""
             order by first_seq desc limit 1) p
      where t.tenant_id = :tenant_id and t.turn_id = any(cast(:turn_ids as uuid[])) and t.seq <= p.last_seq
 """)
+# Conversations before their pages, like everybody who locks both; pages in the order of store.pages.lock_pages.
+TOUCHED = """
+     where p.tenant_id = :tenant_id and p.scope_id = :scope_id and p.tier = 'warm'
+       and (p.cools_at <= memoryos.now() or p.pinned_at is not null or p.page_id = any(cast(:page_ids as uuid[])))
+"""
+_LOCK_TOUCHED_CONVERSATIONS = """
+    select conversation_id from memoryos.conversation
+     where tenant_id = :tenant_id
+       and conversation_id in (select p.conversation_id from memoryos.page p TOUCHED)
+     order by conversation_id for no key update
+"""
+LOCK_TOUCHED_CONVERSATIONS = text(_LOCK_TOUCHED_CONVERSATIONS.replace("TOUCHED", TOUCHED))
+_LOCK_TOUCHED = """
+    select p.page_id from memoryos.page p TOUCHED order by p.conversation_id, p.first_seq for no key update
+"""
+LOCK_TOUCHED = text(_LOCK_TOUCHED.replace("TOUCHED", TOUCHED))
 LOAD_WARM = text("""
     select page_id, conversation_id, sealed_at, heat, heat_at, cools_at, pinned_at is not null,
            extract_ordinal is not null, extracted_at is not null, heat_tick, cools_at_tick, visits
@@ -69,10 +85,14 @@ ADVANCE_TICKS = text("""
      where tenant_id = :tenant_id and scope_id = :scope_id returning heat_ticks
 """)
 COOL_BY_TICK = text("""
-    update memoryos.page
-       set cools_at = greatest(memoryos.now(), sealed_at + :min_age_hours * interval '1 hour'), cools_at_tick = null,
-           version = version + 1
-     where tenant_id = :tenant_id and scope_id = :scope_id and tier = 'warm' and cools_at_tick <= :ticks
+    with due as (
+        select page_id from memoryos.page
+         where tenant_id = :tenant_id and scope_id = :scope_id and tier = 'warm' and cools_at_tick <= :ticks
+         order by conversation_id, first_seq for no key update)
+    update memoryos.page p
+       set cools_at = greatest(memoryos.now(), p.sealed_at + :min_age_hours * interval '1 hour'), cools_at_tick = null,
+           version = p.version + 1
+      from due where p.tenant_id = :tenant_id and p.page_id = due.page_id
 """)
 COUNT_WARM = text("""
     select count(*) from memoryos.page
@@ -191,6 +211,13 @@ def find_segments_of_pages(
     """Return (page id, segment id) pairs."""
     values = {"tenant_id": tenant_id, "page_ids": sorted(page_ids)}
     return [(page, segment) for page, segment in connection.execute(FIND_SEGMENTS_OF_PAGES, values)]
+
+
+def lock_touched_pages(connection: Connection, tenant_id: UUID, scope_id: UUID, *, page_ids: Iterable[UUID]) -> None:
+    """Lock the pages that were read, that are pinned or that are cold, after their conversations."""
+    values = {"tenant_id": tenant_id, "scope_id": scope_id, "page_ids": sorted(page_ids)}
+    connection.execute(LOCK_TOUCHED_CONVERSATIONS, values)
+    connection.execute(LOCK_TOUCHED, values)
 
 
 def load_warm_pages(

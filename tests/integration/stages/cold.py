@@ -71,7 +71,7 @@ class ScriptedModel:
 
     def summarize(self, page: PageText, *, journal: Journal) -> PageSummary:
         """Say as little as possible."""
-        return PageSummary("summary", (), (), False, "", self.name)
+        return PageSummary("summary", (), (), False, self.name)
 
     def distill(self, page: PageText, *, journal: Journal) -> Distillate:
         """Take every turn but those that start with `-` as one statement."""
