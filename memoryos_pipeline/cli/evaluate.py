@@ -21,7 +21,7 @@ from memoryos_pipeline.domain.ranking_profiles import NAMES
 from memoryos_pipeline.evaluation.asking import Manner, Scored, ask_all
 from memoryos_pipeline.evaluation.generated import generated_data
 from memoryos_pipeline.evaluation.questions import DataSet
-from memoryos_pipeline.evaluation.report import BRIEF, compare, summarize, summarize_ablation
+from memoryos_pipeline.evaluation.report import BRIEF, across_tiers, compare, summarize, summarize_ablation
 from memoryos_pipeline.reach import NotConnectedError, find_connection
 from memoryos_pipeline.settings import load_settings
 
@@ -41,6 +41,12 @@ class Tier(StrEnum):
     AS_IS = "as-is"
     WARM = "warm"
     COLD = "cold"
+    EACH = "each"
+
+    @property
+    def steps(self) -> tuple["Tier", ...]:
+        """Where memory is asked, one after the other."""
+        return (Tier.AS_IS, Tier.WARM, Tier.COLD) if self is Tier.EACH else (self,)
 
 
 class Kind(StrEnum):
@@ -91,7 +97,9 @@ def recall(  # noqa: PLR0913, PLR0917 - one option each
     corpus: Annotated[bool, typer.Option("--corpus", help="Our own generated talks, four languages.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line instead of a table.")] = False,
     limit_questions: Annotated[int | None, typer.Option(min=1, help="Ask only the first questions.")] = None,
-    tiers: Annotated[Tier, typer.Option(help="Seal (warm) or archive (cold) everything before asking.")] = Tier.AS_IS,
+    tiers: Annotated[
+        Tier, typer.Option(help="Seal (warm) or archive (cold) everything before asking, or ask in each.")
+    ] = Tier.AS_IS,
     kinds: Annotated[list[Kind] | None, typer.Option(help="Recall only this; may be repeated.")] = None,
     profile: Annotated[
         list[Profile] | None, typer.Option(help="Rank by this; several are compared on the same memory.")
@@ -105,8 +113,10 @@ def recall(  # noqa: PLR0913, PLR0917 - one option each
     from memoryos_pipeline.embedded.process import EmbeddedServerError  # noqa: PLC0415
 
     console = Console(stderr=True)
-    if here and tiers is Tier.COLD:
-        raise typer.BadParameter("moves the clock, which is not done to a running system", param_hint="--tiers cold")
+    if here and Tier.COLD in tiers.steps:
+        raise typer.BadParameter(
+            "moves the clock, which is not done to a running system", param_hint=f"--tiers {tiers}"
+        )
     if (data is None) is not corpus:
         raise typer.BadParameter("name a file, or say --corpus", param_hint="--data")
     started = time.monotonic()
@@ -133,21 +143,24 @@ def _measure(data: DataSet, wanted: Wanted, console: Console) -> dict[str, Any]:
     from memoryos_pipeline.cli.evaluating import drain, ingest, move  # noqa: PLC0415
     from memoryos_pipeline.client.http import MemoryClient  # noqa: PLC0415
 
+    reports: dict[str, dict[str, Any]] = {}
     with ExitStack() as stack:
         system = stack.enter_context(_system(here=wanted.here))
         client = stack.enter_context(MemoryClient(system.api_url, system.api_key))
         started = time.monotonic()
         ingest(client, data.turns, console)
-        if wanted.tier is not Tier.AS_IS:
-            move(client, system, data.turns, console=console, cold=wanted.tier is Tier.COLD)
-        status = drain(client, console)
-        ingested = time.monotonic() - started
-        by_profile = {name: _ask(client, data, name, manner, console) for name, manner in wanted.manners.items()}
-    noted = {
-        "tiers": wanted.tier, "kinds": wanted.kinds, "turns": len(data.turns), "dead": status["dead"],
-        "ingest_seconds": round(ingested, 1), "versions": _versions(),
-    }  # fmt: skip
-    return {**_summary(by_profile, ablate=wanted.ablate), **noted}
+        for tier in wanted.tier.steps:
+            if tier is not Tier.AS_IS:
+                move(client, system, data.turns, console=console, cold=tier is Tier.COLD)
+            status = drain(client, console)
+            ready = round(time.monotonic() - started, 1)
+            by_profile = {name: _ask(client, data, name, manner, console) for name, manner in wanted.manners.items()}
+            reports[tier] = {
+                **_summary(by_profile, ablate=wanted.ablate),
+                "tiers": wanted.tier, "kinds": wanted.kinds, "turns": len(data.turns), "dead": status["dead"],
+                "ingest_seconds": ready, "versions": _versions(),
+            }  # fmt: skip
+    return across_tiers(reports)
 
 
 def _ask(client: "MemoryClient", data: DataSet, name: str, manner: Manner, console: Console) -> list[Scored]:

@@ -47,10 +47,17 @@ def summarize_ablation(scored: Iterable[Scored]) -> dict[str, dict[str, float]]:
     return {name: {key: _rounded(PERCENT * value) for key, value in row.items()} for name, row in ablate(asked).items()}
 
 
-def spread(r10: Iterable[float]) -> float:
-    """Return how far apart R@10 (in percent) lies between tiers."""
-    values = list(r10)
-    return _rounded(max(values) - min(values))
+def across_tiers(reports: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return the first report, and of several how far apart R@10 (in percent) lies between tiers."""
+    first = next(iter(reports.values()))
+    if len(reports) == 1:
+        return first
+    by_tier = {tier: report["r10"] for tier, report in reports.items()}
+    return {
+        **first,
+        "r10_by_tier": by_tier,
+        "tier_spread": _rounded(max(by_tier.values()) - min(by_tier.values())),
+    }
 
 
 def means(scored: Iterable[Scored]) -> dict[str, float]:

@@ -103,4 +103,5 @@ class TestRecall:
 
     def test_a_running_system_keeps_its_clock(self) -> None:
         """--here and cold together are refused: that would move the clock of a system in use."""
-        assert run("--data", "sample", "--here", "--tiers", "cold").returncode == 2
+        for tiers in ("cold", "each"):
+            assert run("--data", "sample", "--here", "--tiers", tiers).returncode == 2

@@ -6,7 +6,7 @@ import pytest
 
 from memoryos_pipeline.evaluation.asking import Manner, Scored, ask_all, score_context
 from memoryos_pipeline.evaluation.questions import DataSet, Question
-from memoryos_pipeline.evaluation.report import compare, spread, summarize, summarize_ablation
+from memoryos_pipeline.evaluation.report import across_tiers, compare, summarize, summarize_ablation
 
 SESSIONS = {"maya": {"a": "one", "b": "one", "c": "two"}}
 
@@ -124,4 +124,9 @@ class TestCompare:
 
     def test_spread_is_between_the_extremes(self) -> None:
         """How far apart the best and the worst tier are."""
-        assert spread([84.6, 84.2, 84.5]) == 0.4
+        reports = {tier: {"r10": r10, "n": 3} for tier, r10 in (("as-is", 84.6), ("warm", 84.2), ("cold", 84.5))}
+
+        assert across_tiers(reports) == {
+            "r10": 84.6, "n": 3, "tier_spread": 0.4, "r10_by_tier": {"as-is": 84.6, "warm": 84.2, "cold": 84.5},
+        }  # fmt: skip
+        assert across_tiers({"warm": {"r10": 84.2}}) == {"r10": 84.2}
