@@ -267,10 +267,7 @@ MUTANTS = (
     Mutant(
         "lock of erasing and recording",
         "recording waits for an erasure of its user",
-        (
-            f"{RECORD_TESTS}::TestErasure::test_no_turn_slips_in_behind_an_erasure",
-            "tests/integration/test_erasure.py::TestEraseUser::test_no_turn_slips_in_behind_it",
-        ),
+        (f"{ORDERS}::TestErasure::test_an_erasure_meets_a_new_turn",),
         (edit_sql(f"{STORE}.turns", "OPEN_CONVERSATIONS", ", pg_advisory_xact_lock_shared(a.lock_key)", ""),),
     ),
     Mutant(

@@ -9,21 +9,23 @@ import pytest
 from sqlalchemy import text
 
 from memoryos_pipeline.domain.errors import ErasedScopeError, FencedError, TurnConflictError
-from memoryos_pipeline.domain.ids import conversation_id, page_id
+from memoryos_pipeline.domain.ids import conversation_id, mint_id, page_id
 from memoryos_pipeline.domain.policies import Policy
 from memoryos_pipeline.domain.turns import NewTurn, Receipt
 from memoryos_pipeline.domain.work import Lease, Owed, WorkKind
 from memoryos_pipeline.models.hashing import HashingEmbedder
 from memoryos_pipeline.stages.advance import advance
-from memoryos_pipeline.stages.embed import embed
+from memoryos_pipeline.stages.apply_heat import apply_heat
+from memoryos_pipeline.stages.embed import embed, embed_together
 from memoryos_pipeline.stages.parts import Parts
+from memoryos_pipeline.stages.record_access import record_access
 from memoryos_pipeline.stages.record_turns import record_turns
 from memoryos_pipeline.stages.summarize_page import summarize_page
 from memoryos_pipeline.store.database import Database
 from memoryos_pipeline.store.erasure import erase_user
 from memoryos_pipeline.store.events import Event, record_events
 from memoryos_pipeline.store.ledger import complete, owe
-from memoryos_pipeline.store.publishing import pick_due, reap_expired
+from memoryos_pipeline.store.publishing import forget_broker, pick_due, reap_expired
 from tests.builders import START, create_scope, rows
 from tests.conftest import Stack
 from tests.doubles import HashtagModel
@@ -37,9 +39,18 @@ OVERDUE = text("""
 SPENT = text("update memoryos.work set attempts = max_attempts where tenant_id = :tenant_id and work_id = :work_id")
 STATE = "select state, fence, attempts, generation from memoryos.work where work_id = :work_id"
 COUNT_EVENTS = "select count(*) from memoryos.event where subject_id = :subject"
+BREAK_CHAIN = text("update memoryos.page set chain_id = null, meta_summary = null where page_id <> :page_id")
+WARM = text("""
+    update memoryos.page
+       set assigned_at = memoryos.now(), extract_ordinal = first_seq, extracted_at = memoryos.now(),
+           knowledge_count = 0, extracted_by = 'nobody', sealed_at = memoryos.now() - interval '90 days',
+           cools_at = memoryos.now() + case when page_id = :cold then interval '-1 hour' else interval '9 days' end
+     where scope_id = :scope
+""")
 ONE_EACH = Policy(hot_capacity_turns=1, page_size_turns=1)
 """Every turn but the last is sealed at once, alone on its page."""
 LOCKS_AND_ENDS = statements_with("for no key update", "update memoryos.work")
+LOCKS_AND_OWES = statements_with("for no key update", "insert into memoryos.work", "update memoryos.work")
 ERASES = statements_with("for update", "delete from memoryos.scope")
 
 
@@ -75,7 +86,8 @@ class Ground:
 
 def _turn(user: str, conversation: str, client_turn_id: str, body: str) -> NewTurn:
     return NewTurn(
-        user_id=user, agent_id="companion", conversation_id=conversation, client_turn_id=client_turn_id, role="user",
+        user_id=user, agent_id="other" if conversation == "other" else "companion",
+        conversation_id=conversation, client_turn_id=client_turn_id, role="user",
         speaker=user, content=f"{body} in {conversation}", occurred_at=START, kind="normal",
     )  # fmt: skip
 
@@ -381,8 +393,9 @@ class TestErasure:
         )
         assert run_all_orders(stack, pair) >= 6
 
-    def test_an_erasure_meets_a_new_turn(self, stack: Stack) -> None:
-        """A turn is erased with its user, or refused; none is left, and none comes behind."""
+    @pytest.mark.parametrize("conversation", ["c1", "other"])
+    def test_an_erasure_meets_a_new_turn(self, stack: Stack, conversation: str) -> None:
+        """A turn is erased with its user, or refused; none is left, and none comes behind, not even by a new agent."""
 
         def prepare() -> Ground:
             ground = grounds.owed()
@@ -392,19 +405,136 @@ class TestErasure:
         def check(ground: Ground, ended: Ended) -> None:
             assert ended.first.rows_removed > 0, ended.first
             assert isinstance(ended.second, (list, ErasedScopeError))
-            assert rows(stack, "select 1 from memoryos.scope where scope_id = :scope", scope=ground.scope) == []
-            assert ground.turns("c1") == []
+            assert rows(stack, "select agent_id from memoryos.scope where user_id = :user", user=ground.user) == []
+            assert rows(stack, "select 1 from memoryos.turn where speaker = :user", user=ground.user) == []
 
         grounds = Grounds(stack)
         pair = Pair(
             prepare,
             lambda session, ground: erase_user(session.app, ground.tenant_id, ground.user),
-            lambda session, ground: ground.record(session.app, "c1/new"),
+            lambda session, ground: ground.record(session.app, f"{conversation}/new"),
             check,
             first_counts=ERASES,
             first_gives_way=True,
         )
         assert run_all_orders(stack, pair) >= 4
+
+
+class TestLockOrder:
+    """Stages that hold several rows take them in one order: no order of their steps is a deadlock."""
+
+    def test_two_batches_that_wake_the_same_memories(self, stack: Stack) -> None:
+        """Each indexes a page of either user; both wake both memories."""
+        one, other = Grounds(stack), Grounds(stack, numbers=count(1000))
+
+        def prepare() -> tuple[list[Lease], list[Lease]]:
+            pages = [[ground.scope, *_summarized_pages(ground, 2)] for ground in (one.owed(), other.owed())]
+            batches = zip(*(page[1:] for page in pages), strict=True)
+            first, second = ([_claim_subject(stack, f"summary:{page}")[0] for page in batch] for batch in batches)
+            return first, second[::-1]
+
+        def check(_: tuple[list[Lease], list[Lease]], ended: Ended) -> None:
+            assert (ended.first, ended.second) == (None, None)
+
+        pair = Pair(
+            prepare,
+            lambda session, batches: embed_together(_parts(session.app), batches[0]),
+            lambda session, batches: embed_together(_parts(session.app), batches[1]),
+            check,
+            first_counts=LOCKS_AND_OWES,
+            second_counts=LOCKS_AND_OWES,
+        )
+        assert run_all_orders(stack, pair) >= 6
+
+    def test_a_late_summary_meets_the_indexing_of_those_behind(self, stack: Stack) -> None:
+        """Summarizing the first page rewrites the chain behind it, while that is being indexed."""
+
+        def prepare() -> Ground:
+            ground = grounds.owed()
+            pages = _summarized_pages(ground, 3)
+            kinds = [(WorkKind.SUMMARIZE, str(pages[0])), *((WorkKind.EMBED, f"summary:{page}") for page in pages[1:])]
+            with stack.app.transaction(stack.tenant_id) as connection:
+                connection.execute(BREAK_CHAIN, {"page_id": pages[0]})
+                owe(connection, stack.tenant_id, [Owed(kind, subject, ground.scope) for kind, subject in kinds])
+            ground.leases = [_claim_subject(stack, subject)[0] for _, subject in kinds]
+            return ground
+
+        def check(_: Ground, ended: Ended) -> None:
+            assert (ended.first, ended.second) == (None, None)
+
+        grounds = Grounds(stack)
+        pair = Pair(
+            prepare,
+            lambda session, ground: summarize_page(_parts(session.app), ground.leases[0]),
+            lambda session, ground: embed_together(_parts(session.app), ground.leases[:0:-1]),
+            check,
+            first_counts=statements_with("update memoryos.page", "for no key update"),
+            second_counts=statements_with("for no key update"),
+        )
+        assert run_all_orders(stack, pair) >= 6
+
+    def test_applying_heat_meets_the_indexing_of_a_page_that_was_read(self, stack: Stack) -> None:
+        """One page of a conversation was read, another is cold and archived, the first is being indexed."""
+
+        def prepare() -> Ground:
+            ground = grounds.owed()
+            read, cold = _summarized_pages(ground, 2)
+            with stack.app.transaction(stack.tenant_id) as connection:
+                connection.execute(WARM, {"cold": cold, "scope": ground.scope})
+                owed = [
+                    Owed(WorkKind.HEAT, str(ground.scope), ground.scope),
+                    Owed(WorkKind.EMBED, f"turns:{read}", ground.scope),
+                ]
+                owe(connection, stack.tenant_id, owed)
+            record_access(
+                stack.app, stack.tenant_id, ground.scope,
+                retrieval_id=mint_id(), cause="injected", owners=[("page", read)],
+            )  # fmt: skip
+            ground.leases = [_claim_subject(stack, each.subject_key)[0] for each in owed]
+            return ground
+
+        def check(ground: Ground, ended: Ended) -> None:
+            assert (ended.first, ended.second) == (None, None)
+            tiers = "select tier from memoryos.page where scope_id = :scope order by first_seq"
+            assert rows(stack, tiers, scope=ground.scope) == [("warm",), ("archived",)]
+
+        grounds = Grounds(stack)
+        pair = Pair(
+            prepare,
+            lambda session, ground: apply_heat(_parts(session.app), ground.leases[0]),
+            lambda session, ground: embed(_parts(session.app), ground.leases[1]),
+            check,
+            first_counts=statements_with("for no key update", "update memoryos.page"),
+            second_counts=statements_with("for no key update", "update memoryos.page"),
+        )
+        assert run_all_orders(stack, pair) >= 6
+
+    def test_an_emptied_broker_meets_whoever_wakes_several(self, stack: Stack) -> None:
+        """Taking all stamps back holds many rows, and takes them in the order in which they are owed."""
+
+        def stamp() -> Ground:
+            ground = grounds.owed()
+            with stack.ledger_database.across_tenants() as connection:
+                pick_due(connection, "heat", room=10, stale_seconds=30)
+            return ground
+
+        def forget(session: Session, _: Ground) -> int:
+            with session.ledger_database.across_tenants() as connection:
+                return forget_broker(connection)
+
+        def wake(session: Session, ground: Ground) -> None:
+            for subject in ("one", "two"):
+                owed = [Owed(WorkKind.HEAT, f"{ground.user}:{subject}", ground.scope)]
+                with session.app.transaction(ground.tenant_id) as connection:
+                    owe(connection, ground.tenant_id, owed)
+
+        def check(ground: Ground, ended: Ended) -> None:
+            assert ended.first >= 2
+            assert ended.second is None
+            assert {ground.state(work_id)[3] for work_id in ground.work_ids} == {2}
+
+        grounds = Grounds(stack, ("two", "one"))
+        assert run_all_orders(stack, Pair(stamp, forget, wake, check)) >= 6
 
 
 def _claim_subject(stack: Stack, subject: str) -> list[Lease]:
@@ -420,10 +550,18 @@ def _parts(database: Database) -> Parts:
 
 def _summarized_page(ground: Ground) -> UUID:
     """Make one page with a summary and its vector."""
-    stack, parts = ground.stack, _parts(ground.stack.app)
-    ground.record(stack.app, "c1/1", "c1/2")
-    conversation = conversation_id(ground.scope, "c1")
-    page = page_id(conversation, 1)
-    for stage, subject in ((advance, conversation), (summarize_page, page), (embed, f"summary:{page}")):
-        stage(parts, _claim_subject(stack, str(subject))[0])
+    (page,) = _summarized_pages(ground, 1)
+    embed(_parts(ground.stack.app), _claim_subject(ground.stack, f"summary:{page}")[0])
     return page
+
+
+def _summarized_pages(ground: Ground, number: int) -> list[UUID]:
+    """Make pages of one chain that are summarized and wait to be indexed."""
+    stack, parts = ground.stack, _parts(ground.stack.app)
+    ground.record(stack.app, *(f"c1/{n}" for n in range(number + 1)), body="#tag said")
+    conversation = conversation_id(ground.scope, "c1")
+    advance(parts, _claim_subject(stack, str(conversation))[0])
+    pages = [page_id(conversation, 1 + n) for n in range(number)]
+    for page in pages:
+        summarize_page(parts, _claim_subject(stack, str(page))[0])
+    return pages
