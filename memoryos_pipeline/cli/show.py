@@ -23,6 +23,7 @@ COLUMNS: dict[str, Sequence[str]] = {
     "history": ("status", "kind", "turn_at", "valid_to", "version", "content", "reason", "knowledge_id"),
     "links": ("type", "weight", "source_content", "target_content", "reason"),
     "profile": ("actor", "dimension", "level", "confidence", "updated_at"),
+    "rollups": ("period", "pages", "summary", "refreshed_at", "version"),
     "conversations": ("agent_id", "conversation_id", "turns", "hot_turns", "pages", "last_turn_at", "closed_at"),
     "sources": ("occurred_at", "speaker", "content", "conversation_id", "seq", "turn_id"),
     "versions": ("version", "status", "valid_from", "valid_to", "content", "reason", "knowledge_id"),
@@ -31,14 +32,21 @@ COLUMNS: dict[str, Sequence[str]] = {
 }
 """Which columns a table shows; `--json` has all of them."""
 
-SINGULAR = {"turn": "turns", "page": "pages", "segment": "segments", "link": "links", "conversation": "conversations"}
+SINGULAR = {
+    "turn": "turns",
+    "page": "pages",
+    "segment": "segments",
+    "link": "links",
+    "rollup": "rollups",
+    "conversation": "conversations",
+}
 DETAILS = {"turns": ("knowledge",), "knowledge": ("sources", "versions", "notes", "links", "verdicts")}
 """What can be shown by id, and the tables that belong to it."""
 
 
 def show(
     what: Annotated[
-        str, typer.Argument(help="turn, page, segment, knowledge, history, link, profile or conversation.")
+        str, typer.Argument(help="turn, page, segment, knowledge, history, link, profile, rollup or conversation.")
     ],
     item_id: Annotated[str | None, typer.Argument(help="Id of one turn or one statement.")] = None,
     user_id: Annotated[str | None, typer.Option("--user", help="Of this user only.")] = None,

@@ -163,6 +163,7 @@ LISTINGS = {
         Listing("knowledge_history", _STATEMENT_ORDER, past="knowledge_as_of"),
         Listing("links", {"scope_id": identifier, "source_id": identifier, "target_id": identifier, "type": words}),
         Listing("profile", {"scope_id": identifier, "actor": words, "dimension": words}),
+        Listing("rollups", {"scope_id": identifier, "period": words}),
         Listing("conversations", {"scope_id": identifier, "created_at": moment, "conversation_key": identifier}),
     )
 }

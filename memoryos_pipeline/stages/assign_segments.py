@@ -16,6 +16,7 @@ from memoryos_pipeline.store.clock import read_now
 from memoryos_pipeline.store.events import Event, record_events
 from memoryos_pipeline.store.heat import read_ticks
 from memoryos_pipeline.store.ledger import complete, owe
+from memoryos_pipeline.store.rollups import refresh_rollups
 from memoryos_pipeline.store.segments import (
     UnassignedPage,
     Warmed,
@@ -62,11 +63,20 @@ def _assign(parts: Parts, lease: Lease, connection: Connection, common: CommonPa
     warm_pages(connection, tenant_id, warmed=warmed, now=now)
     record_events(connection, tenant_id, [_told(lease, each) for each in warmed])
     hand_to_distillation(connection, lease, handed=plan.handed, max_attempts=parts.max_attempts)
+    if parts.policy.rollups == "daily":
+        _roll_up(lease, connection, [each.page.page_id for each in pages])
     kinds = [WorkKind.SEGMENT] if len(pages) == PAGES_PER_RUN else []
     if parts.policy.evict != "none":
         kinds.append(WorkKind.HEAT)
     again = [Owed(kind, str(scope_id), scope_id) for kind in kinds]
     owe(connection, tenant_id, again, max_attempts=parts.max_attempts)
+
+
+def _roll_up(lease: Lease, connection: Connection, page_ids: Sequence[UUID]) -> None:
+    days = refresh_rollups(connection, lease.tenant_id, lease.scope_id, page_ids=page_ids)
+    if days:
+        event = Event("rollups_refreshed", lease.scope_id, amount=float(len(days)), work_id=lease.work_id)
+        record_events(connection, lease.tenant_id, [event])
 
 
 def _warmed(

@@ -114,6 +114,12 @@ async def get_profile(request: Request, caller: Reader, asked: Filters) -> Answe
     return await _list(request, caller, asked, view="profile")
 
 
+@router.get("/rollups")
+async def get_rollups(request: Request, caller: Reader, asked: Filters, period: str | None = None) -> Answer:
+    """List what each day was about, and the whole (`period=all`), where the policy keeps rollups."""
+    return await _list(request, caller, asked, view="rollups", period=period)
+
+
 @router.get("/conversations")
 async def get_conversations(request: Request, caller: Reader, asked: Filters) -> Answer:
     """List conversations and how far each has travelled."""
