@@ -22,6 +22,7 @@ from memoryos_pipeline.api.routes import (
     recall,
     turns,
     users,
+    verdicts,
     watermarks,
 )
 from memoryos_pipeline.stages.parts import Parts
@@ -30,6 +31,7 @@ from memoryos_pipeline.store.database import Database
 ROUTERS = (
     health.router, metrics.router, turns.router, reads.router, watermarks.router, knowledge.router,
     pipeline.router, users.router, recall.router, policies.router, forgetting.router,
+    verdicts.router,
 )  # fmt: skip
 """Every router of the API, in the order of its documentation."""
 REQUEST_THREADS = 16

@@ -19,6 +19,7 @@ from memoryos_pipeline.domain.errors import (
     UnknownKeyError,
 )
 from memoryos_pipeline.domain.policies_presets import InvalidPolicyError
+from memoryos_pipeline.domain.undoing import CannotUndoError
 
 
 class ForbiddenError(MemoryosError):
@@ -38,6 +39,7 @@ STATUS: dict[type[MemoryosError], tuple[int, str]] = {
     ForbiddenError: (403, "forbidden"),
     NotFoundError: (404, "not_found"),
     InvalidPolicyError: (422, "invalid_policy"),
+    CannotUndoError: (409, "cannot_undo"),
     ModelError: (503, "model_unavailable"),
 }
 

@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from memoryos_pipeline.cli import dead, evaluate, key, policy, work
+from memoryos_pipeline.cli import conflicts, dead, evaluate, key, policy, work
 from memoryos_pipeline.cli.ask import context, search
 from memoryos_pipeline.cli.bench import bench
 from memoryos_pipeline.cli.bench_faults import faults as bench_faults
@@ -44,6 +44,7 @@ app.add_typer(key.app, name="key")
 app.add_typer(policy.app, name="policy")
 app.add_typer(dead.app, name="dead")
 app.add_typer(work.app, name="work")
+app.add_typer(conflicts.app, name="conflicts")
 bench.command(name="recall")(bench_recall)
 bench.command(name="ledger")(bench_ledger)
 bench.command(name="sweep")(bench_sweep)

@@ -13,6 +13,7 @@ from uuid import UUID
 from memoryos_pipeline.domain import forgetting
 from memoryos_pipeline.domain.errors import InvalidOutputError
 from memoryos_pipeline.domain.knowledge import Decision, Verdict
+from memoryos_pipeline.domain.policies import Resolution
 from memoryos_pipeline.domain.truths import Claim, Plan, Ruling, Scene, Status, Truth
 
 RETIRE_SHARE = 0.05
@@ -53,6 +54,19 @@ def settle_restored(row: Truth, rivals: Sequence[Truth]) -> list[Truth]:
     return [restored, *beaten]
 
 
+def in_mode(mode: Resolution, verdict: Verdict) -> Verdict:
+    """Return what a verdict comes to under a mode of resolution.
+
+    `ops` takes it as it is. `merge` makes one line of what contradicts itself: nothing is closed, only replaced.
+    `additive` and `append` retire nothing: what differs stands beside what is known.
+    """
+    if mode == "merge" and verdict.decision is Decision.CLOSE:
+        return replace(verdict, decision=Decision.UPDATE)
+    if mode in {"additive", "append"} and verdict.decision is not Decision.NOOP:
+        return replace(verdict, decision=Decision.COEXIST, reason=verdict.reason or f"{mode}: nothing is retired")
+    return verdict
+
+
 def _said(claim: Claim) -> tuple[datetime, int]:
     return claim.candidate.turn_at, claim.ordinal
 
@@ -83,6 +97,7 @@ class _Desk:
         self._supported: list[tuple[UUID, int]] = []
         self._reinforced: list[UUID] = []
         self._rulings: list[Ruling] = []
+        self._ruled = dict(self._before)
 
     def plan(self) -> Plan:
         """Return the difference to how it was."""
@@ -113,6 +128,7 @@ class _Desk:
             self._bring_in(claim, verdict, target)
 
     def _bring_in(self, claim: Claim, verdict: Verdict, target: Truth | None) -> None:
+        verdict = in_mode(self._scene.policy.resolution, verdict)
         retires = verdict.decision in {Decision.UPDATE, Decision.CLOSE}
         occupant = self._occupant(claim.candidate.slot)
         if verdict.decision is Decision.COEXIST:
@@ -134,6 +150,7 @@ class _Desk:
     def _close_beside(self, claim: Claim, verdict: Verdict, target: Truth | None) -> None:
         """End what a repeated statement contradicts: the statement itself is stored already."""
         copy = self._live_copy(claim)
+        verdict = in_mode(self._scene.policy.resolution, verdict)
         if verdict.decision not in {Decision.UPDATE, Decision.CLOSE} or target is None or copy is None:
             return
         if target.knowledge_id == copy.knowledge_id or self._newer(claim, [target], arrived_late=verdict.arrived_late):
@@ -275,7 +292,13 @@ class _Desk:
     def _rule(
         self, claim: Claim, decision: Decision, reason: str, *, new_id: UUID | None, old_id: UUID | None = None
     ) -> None:  # fmt: skip
-        self._rulings.append(Ruling(claim.ordinal, decision, reason, new_id, old_id))
+        changed = tuple(
+            (before, self._rows[row_id]) for row_id, before in self._ruled.items() if self._rows[row_id] != before
+        )
+        added = self._rows[claim.knowledge_id] if new_id == claim.knowledge_id else None
+        source = (old_id, claim.candidate.source_seqs) if decision is Decision.NOOP and old_id else None
+        self._rulings.append(Ruling(claim.ordinal, decision, reason, new_id, old_id, changed, added, source))
+        self._ruled = dict(self._rows)
 
     def _head(self, knowledge_id: UUID) -> Truth | None:
         """Return the live row that stands where a neighbour stood: this very page may have replaced it."""

@@ -38,6 +38,22 @@ def slots_beside(slot: str | None) -> SlotQuery:
     return SlotQuery((slot,), (f"{group}|",)) if denies_group(slot) else SlotQuery((slot, f"{group}|{NOTHING}"))
 
 
+_KIN = {"diet": ("eats|",), "eats": ("diet",)}
+"""Attributes that say something about each other without sharing a slot: a vegetarian eats no fish."""
+
+
+def slots_near(slot: str | None) -> SlotQuery:
+    """Return which slots a verdict on a statement of this slot has to know: those it may contradict, and their kin."""
+    beside = slots_beside(slot)
+    parts = (slot or "").split("|")
+    if len(parts) < 2:
+        return beside
+    kin = [f"{parts[0]}|{each}" for each in _KIN.get(parts[1], ())]
+    return beside | SlotQuery(
+        tuple(each for each in kin if not each.endswith("|")), tuple(each for each in kin if each.endswith("|"))
+    )
+
+
 def denies_group(slot: str) -> bool:
     """Tell whether a slot says that nothing of its group holds."""
     return _group(slot) is not None and slot.endswith(f"|{NOTHING}")
@@ -119,6 +135,12 @@ class Ruling:
     reason: str
     new_id: UUID | None
     old_id: UUID | None = None
+    changed: tuple[tuple[Truth, Truth], ...] = ()
+    """Rows that existed, as they were before this decision and as it left them."""
+    added: Truth | None = None
+    """The row this decision stored, as it left it."""
+    source: tuple[UUID, tuple[int, ...]] | None = None
+    """The row that took the claim as one more source, and the turns it cites since."""
 
 
 @dataclass(frozen=True, slots=True)
