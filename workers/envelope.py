@@ -36,11 +36,19 @@ class WorkTask(Task):  # type: ignore[misc]
 def deliver(work_ids: object) -> None:
     """Do the work rows a message names. Rows that are not due, or not ours, are left without a word.
 
-    Of the rows that vanished with their last worker one is begun at most, after all others: if it is what kills a
+    Rows that vanished with their last worker come after all others, and each is held alone: if it is what kills a
     process, it takes nothing else along, and is given up alone.
     """
     runtime = get_runtime()
-    leases = _claim(runtime, _clean(work_ids))
+    for work_id in _deliver_some(runtime, _clean(work_ids)):
+        if stopping.is_set():
+            return
+        _deliver_some(runtime, [work_id])
+
+
+def _deliver_some(runtime: Runtime, work_ids: list[int]) -> list[int]:
+    """Do rows, of those that vanished the first; return the others of them, handed back to be claimed one by one."""
+    leases = _claim(runtime, work_ids)
     runtime.keeper.take(leases)
     suspects = [lease for lease in leases if lease.vanished]
     fresh = [lease for lease in leases if not lease.vanished]
@@ -55,6 +63,7 @@ def deliver(work_ids: object) -> None:
                 reach("between_rows", lease.kind)
     finally:
         _hand_back(runtime, leases)
+    return [lease.work_id for lease in suspects[1:]]
 
 
 def _claim(runtime: Runtime, work_ids: list[int]) -> list[Lease]:

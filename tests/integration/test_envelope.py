@@ -208,6 +208,25 @@ class TestDeliver:
 
         assert _rows(stack)[: len(ids)] == [("dead", 5, 0, "lease_expired"), *[("done", 2, 0, None)] * 3]
 
+    def test_what_vanished_for_nothing_of_its_own_is_done_at_once(
+        self, stack: Stack, process: Runtime, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """One message does all rows that went down with a worker, one after the other, none held beside another."""
+        held: list[int] = []
+
+        def finish(parts: Parts, lease: Lease) -> None:
+            held.append(len(process.keeper._held))
+            _finish(parts, lease)
+
+        monkeypatch.setitem(pipeline.STAGES, "summarize", finish)
+        ids = _owe(stack, *[WorkKind.SUMMARIZE] * 4)
+        stack.ledger.claim(ids, owner="gone", lease_seconds=60)
+        _let_leases_run_out(stack)
+        envelope.deliver(ids)
+
+        assert _rows(stack) == [("done", 2, 0, None)] * len(ids)
+        assert held == [1] * len(ids)
+
     def test_rows_that_cannot_be_handed_back_are_not_kept_alive(
         self, stack: Stack, process: Runtime, monkeypatch: pytest.MonkeyPatch
     ) -> None:
