@@ -14,6 +14,9 @@ FADE_DAYS: dict[Unit, float] = {"day": 4.0, "week": 7.0, "month": 14.0, "year": 
 YEARLESS_FADE = 0.8
 """A date without a year means its latest occurrence; each year before that counts this much less."""
 YEARLESS_OCCURRENCES = 4
+CUT = "\0"
+LEAST_LEFT = 4
+"""Letters a question has to have besides its dates to be read without them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +39,23 @@ def find_dates(text: str, now: datetime) -> list[DateWindow]:
     for pattern, resolve in _PATTERNS:
         for match in pattern.finditer(rest):
             windows += [_aware(window, now) for window in resolve(match, now.date())]
-        rest = pattern.sub(lambda match: "\0" * len(match.group()), rest)
+        rest = pattern.sub(lambda match: CUT * len(match.group()), rest)
     return windows
+
+
+def without_dates(text: str) -> str:
+    """Return a text without the dates it names and the particles that hold them; the text itself when little is left.
+
+    A date has an arm of its own, and in a sentence vector it draws every text that names a month.
+    """
+    rest = text.lower()
+    if len(rest) != len(text):  # a few capitals of other alphabets are one letter, and two when they are small
+        return text
+    for pattern, _ in _PATTERNS:
+        rest = pattern.sub(lambda match: CUT * len(match.group()), rest)
+    marked = "".join(CUT if mark == CUT else letter for letter, mark in zip(text, rest, strict=True))
+    left = re.sub(r"\s+(?=[,.!?])", "", " ".join(_HELD.sub(" ", marked).split()))
+    return left if sum(map(str.isalnum, left)) >= LEAST_LEFT else text
 
 
 def closeness(windows: Sequence[DateWindow], at: datetime) -> float:
@@ -167,6 +185,12 @@ _SHAPES: tuple[tuple[str, Callable[[re.Match[str], date], Iterator[_Span]]], ...
 _PATTERNS = tuple((re.compile(shape), resolve) for shape, resolve in _SHAPES)
 
 
+_HELD = re.compile(
+    rf"(?:\b(?:on|in|during|since|until|by|of|the|at|from|around|back)\s+)*{CUT}+"
+    r"(?:には|に|の|は|から|まで|ごろ|頃|에는|에|의|부터|쯤|的)?",
+    re.IGNORECASE,
+)
+"""A date with the words that only tie it to the sentence."""
 _ASKS_WHEN = re.compile(
     r"\bwhen\b|\bhow (?:long|old|often|recently|many (?:days|weeks|months|years|hours|minutes))\b"
     r"|\b(?:what|which) (?:date|day|month|year|time|week|season)\b|\bsince when\b"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from memoryos_pipeline.domain.language import detect_language
-from memoryos_pipeline.domain.question_dates import DateWindow, asks_when, find_dates
+from memoryos_pipeline.domain.question_dates import DateWindow, asks_when, find_dates, without_dates
 from memoryos_pipeline.models.lexical import query_terms
 from memoryos_pipeline.recall.participants import find_participants
 
@@ -15,7 +15,7 @@ MAX_DENSE_CHARACTERS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question as recall sees it. `dense_text` leaves out names, which dominate short sentence vectors."""
+    """A question as recall sees it. `dense_text` leaves out names and dates, which dominate short sentence vectors."""
 
     text: str
     lang: str
@@ -34,7 +34,7 @@ def read_question(text: str, *, speakers: Iterable[tuple[str, str]], now: dateti
         text=text,
         lang=lang,
         terms=tuple(query_terms(participants.without_names, lang)),
-        dense_text=participants.without_names[:MAX_DENSE_CHARACTERS],
+        dense_text=without_dates(participants.without_names)[:MAX_DENSE_CHARACTERS],
         actor=participants.actor,
         windows=tuple(find_dates(text, now)),
         asks_when=asks_when(text),

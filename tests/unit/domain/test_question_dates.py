@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryos_pipeline.domain.question_dates import asks_when, closeness, find_dates, has_time_expression
+from memoryos_pipeline.domain.question_dates import (
+    asks_when,
+    closeness,
+    find_dates,
+    has_time_expression,
+    without_dates,
+)
 
 SEOUL = timezone(timedelta(hours=9))
 NOW = datetime(2025, 1, 8, 10, tzinfo=SEOUL)
@@ -137,3 +143,26 @@ class TestHasTimeExpression:
     def test_it_names_none(self, text: str) -> None:
         """Plain statements have none."""
         assert not has_time_expression(text)
+
+
+class TestWithoutDates:
+    @pytest.mark.parametrize(
+        ("text", "left"),
+        [
+            ("When did she go camping in June?", "When did she go camping?"),
+            ("What happened on the 7th of May 2023 at the pier?", "What happened at the pier?"),
+            ("5月8日に友達と何をした？", "友達と何をした？"),
+            ("어제 친구와 뭘 했어?", "친구와 뭘 했어?"),
+            ("上周我在图书馆借了什么书？", "我在图书馆借了什么书？"),
+        ],
+    )
+    def test_the_date_is_left_out(self, text: str, left: str) -> None:
+        """With the words that only tie it to the sentence, in every language."""
+        assert without_dates(text) == left
+
+    @pytest.mark.parametrize(
+        "text", ["Yesterday?", "昨日は？", "What did she paint?", "어제는?", "İn June 2023 we met Ada"]
+    )
+    def test_nothing_or_little_left_is_kept_whole(self, text: str) -> None:
+        """A question about a date alone, or without any, stays as it is."""
+        assert without_dates(text) == text
