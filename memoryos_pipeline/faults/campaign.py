@@ -4,6 +4,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import timedelta
 from random import Random
@@ -80,6 +81,10 @@ class Campaign:
 
     def run(self) -> dict[str, Any]:
         """Send everything while the faults happen, spread over the turns; drain; check."""
+        with closing(self._journal):
+            return self._run()
+
+    def _run(self) -> dict[str, Any]:
         begun = time.monotonic()
         self._start()
         with Traffic(self._cluster, self._journal, turns=self._plan.turns, seed=self._plan.seed) as traffic:

@@ -32,7 +32,7 @@ from uuid import UUID
 from redis import Redis
 
 from memoryos_pipeline.client import MemoryClient
-from memoryos_pipeline.client.outbox import SQLiteOutbox
+from memoryos_pipeline.client.outbox import Outbox
 from memoryos_pipeline.client.publisher import TurnPublisher
 from memoryos_pipeline.embedded.plan import ONE_THREAD
 from memoryos_pipeline.embedded.postgres import EmbeddedPostgres
@@ -159,9 +159,9 @@ class Cluster:
         """Return our SDK, connected to this cluster."""
         return MemoryClient(self.api_url, self.ground.api_key)
 
-    def publisher(self, outbox: Path) -> TurnPublisher:
-        """Return our publisher with its outbox in a file. It is closed by whoever asked for it."""
-        return TurnPublisher(self.ground.valkey.url, self.api_url, self.ground.api_key, SQLiteOutbox(outbox))
+    def publisher(self, outbox: Outbox) -> TurnPublisher:
+        """Return our publisher over an outbox. Both are closed by whoever asked for it."""
+        return TurnPublisher(self.ground.valkey.url, self.api_url, self.ground.api_key, outbox)
 
     def wipe_broker(self) -> None:
         """FLUSHALL: every message is gone, and the epoch with them."""

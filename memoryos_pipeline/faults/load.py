@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from memoryos_pipeline.client.errors import ApiError, NoAnswerError, UnavailableError
-from memoryos_pipeline.client.outbox import Conversation
+from memoryos_pipeline.client.outbox import Conversation, SQLiteOutbox
 from memoryos_pipeline.faults.cluster import Cluster
 from memoryos_pipeline.faults.journal import ClientJournal
 from memoryos_pipeline.sample import sample_turns
@@ -109,7 +109,8 @@ class QueueWriter(Writer):
 
     def __init__(self, cluster: Cluster, journal: ClientJournal, outbox: Path) -> None:
         super().__init__()
-        self._publisher = cluster.publisher(outbox)
+        self._outbox = SQLiteOutbox(outbox)
+        self._publisher = cluster.publisher(self._outbox)
         self._client = cluster.client()
         self._journal = journal
 
@@ -151,4 +152,5 @@ class QueueWriter(Writer):
     def close(self) -> None:
         """Close its connections; what waits stays in the outbox."""
         self._publisher.close()
+        self._outbox.close()
         self._client.close()
