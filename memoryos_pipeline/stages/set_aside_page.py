@@ -1,10 +1,12 @@
 """Set a page aside that merging fails on, so that its memory goes on; and put it back in line when it is replayed."""
 
+from functools import partial
 from uuid import UUID
 
 from memoryos_pipeline.domain.work import ErrorClass, Lease, Owed, WorkKind
 from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.store.candidates import find_extraction
+from memoryos_pipeline.store.database import try_again
 from memoryos_pipeline.store.events import Event, record_events
 from memoryos_pipeline.store.knowledge import find_page_in_line, find_scope, move_scope, next_extract_ordinal
 from memoryos_pipeline.store.ledger import complete, owe, renew
@@ -19,6 +21,11 @@ def set_aside_page(parts: Parts, lease: Lease, *, error_class: str, reason: str)
     """
     if error_class == ErrorClass.DEFERRED:
         return False
+    # To give up on this is to give up the whole line, so a deadlock may not decide it.
+    return try_again(partial(_set_aside, parts, lease, error_class=error_class, reason=reason))
+
+
+def _set_aside(parts: Parts, lease: Lease, *, error_class: str, reason: str) -> bool:
     with parts.database.transaction(lease.tenant_id) as connection:
         scope = find_scope(connection, lease.tenant_id, lease.scope_id, lock=True)
         page = find_page_in_line(connection, lease.tenant_id, lease.scope_id, scope) if scope else None
