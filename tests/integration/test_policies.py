@@ -116,3 +116,19 @@ class TestSweep:
         Walk(stack).run(advance, WorkKind.ADVANCE)
 
         assert _pages(stack) == sealed
+
+
+class TestBurst:
+    def test_no_turn_is_ever_between_the_tiers(self, stack: Stack) -> None:
+        """BR-065: bursts of 10, 8 and 30 turns with sealing far behind; each turn is hot or on a page, always."""
+        _set(stack, Policy(hot_capacity_turns=7), user_id="maya")
+        sent = 0
+        for burst in (10, 8, 30):
+            record(stack, *numbered(burst, first=sent + 1), first=sent + 1)
+            sent += burst
+            query = "select tier, count(*) from memory_v1.turns where tier = 'hot' or page_id is not null group by tier"
+            assert sum(count for _, count in rows(stack, query)) == sent
+        Walk(stack).run(advance, WorkKind.ADVANCE)
+        tiers = dict(rows(stack, "select tier, count(*) from memory_v1.turns group by tier"))
+
+        assert tiers == {"warm": 45, "hot": 3}
