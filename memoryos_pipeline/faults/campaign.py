@@ -53,6 +53,15 @@ class Plan:
     seed: int
 
 
+def order_of_faults(plan: Plan) -> list[str]:
+    """Return every fault in the order it happens: kills by kind as evenly as can be, all shuffled by the seed."""
+    targets = [*STAGES, "ingest", "relay", "api"]
+    kills = [str(targets[n % len(targets)]) for n in range(plan.kills)]
+    faults = [*kills, *["flush"] * plan.flushes, *["database"] * plan.database_restarts]
+    Random(plan.seed).shuffle(faults)  # noqa: S311 - repeatable on purpose
+    return faults
+
+
 @dataclass
 class Tally:
     """What was done and how long it took to get over it."""
@@ -107,16 +116,8 @@ class Campaign:
         for member in (self._cluster.members["api"], *self._workers):
             member.ready()
 
-    def _faults(self) -> list[str]:
-        """Return every fault in the order it happens: kills by kind as evenly as can be, then shuffled."""
-        targets = [*STAGES, "ingest", "relay", "api"]
-        kills = [str(targets[n % len(targets)]) for n in range(self._plan.kills)]
-        faults = [*kills, *["flush"] * self._plan.flushes, *["database"] * self._plan.database_restarts]
-        self._chance.shuffle(faults)
-        return faults
-
     def _break_things(self, traffic: Traffic) -> None:
-        faults = self._faults()
+        faults = order_of_faults(self._plan)
         for number, fault in enumerate(faults):
             enough = self._plan.turns * number // len(faults)
             traffic.limit = enough + self._plan.turns // len(faults) + AHEAD_TURNS
