@@ -11,7 +11,8 @@ from memoryos_pipeline.store.sweeps import SWEEPS
 
 log = structlog.get_logger("workers.schedule")
 QUEUE = "maintenance"
-TIDY_SECONDS = 3600.0
+RARELY_SECONDS = 300.0
+"""How often beat rings for what is done once an hour or a day: it forgets when it stops, slots do not."""
 MOST_WAITING = 20
 """Messages in the queue beyond which beat rings no more: nobody serves it, and one sweep does the work of many."""
 
@@ -19,12 +20,15 @@ MOST_WAITING = 20
 class PatientScheduler(Scheduler):  # type: ignore[misc]
     """A scheduler that does not fill a queue nobody takes from."""
 
+    _holds_back = False
+
     def apply_entry(self, entry: ScheduleEntry, producer: Any = None) -> None:
-        """Ring for an entry, unless enough rings wait unheard."""
+        """Ring for an entry, unless enough rings wait unheard; that is said once, not with every ring."""
         waiting = self._count_waiting()
-        if waiting < MOST_WAITING:
+        held, self._holds_back = self._holds_back, waiting >= MOST_WAITING
+        if not self._holds_back:
             super().apply_entry(entry, producer=producer)
-        else:
+        elif not held:
             log.warning("beat_holds_back", queue=QUEUE, count=waiting)
 
     def _count_waiting(self) -> int:
@@ -41,15 +45,15 @@ def install_schedule(app: Celery, settings: Settings) -> None:
     """Give the application its schedule. A ring that is not heard within its period is dropped."""
     period = settings.sweep_seconds
     entries = {f"sweep-{name}": _entry("memoryos.sweep", period, name=name) for name in SWEEPS}
-    entries["tidy"] = _entry("memoryos.tidy", TIDY_SECONDS)
-    entries["doctor"] = _entry("memoryos.doctor", settings.doctor_seconds)
+    entries["tidy"] = _entry("memoryos.tidy", RARELY_SECONDS)
+    entries["doctor"] = _entry("memoryos.doctor", RARELY_SECONDS, period_seconds=settings.doctor_seconds)
     app.conf.beat_schedule = entries
 
 
-def _entry(task: str, period_seconds: float, **arguments: object) -> dict[str, object]:
+def _entry(task: str, every_seconds: float, **arguments: object) -> dict[str, object]:
     return {
         "task": task,
-        "schedule": period_seconds,
-        "kwargs": {"period_seconds": period_seconds, **arguments},
-        "options": {"queue": QUEUE, "expires": period_seconds},
+        "schedule": every_seconds,
+        "kwargs": {"period_seconds": every_seconds, **arguments},
+        "options": {"queue": QUEUE, "expires": every_seconds},
     }

@@ -17,9 +17,8 @@ from memoryos_pipeline.store.retention import prune
 from memoryos_pipeline.store.sweeps import take_slot
 from memoryos_pipeline.store.synthetic_ledger import fill_ledger
 from memoryos_pipeline.store.tenants import mint_key
-from tests.builders import rows
+from tests.builders import create_scope, record, rows
 from tests.conftest import Stack
-from tests.integration.readmodels.past import live_a_past
 
 SLOT = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -61,9 +60,8 @@ EVENTS = text("""
 class TestRetention:
     def test_only_what_had_its_effect_goes(self, stack: Stack) -> None:
         """An access that waits is kept however old it is; an event is kept for a week, and a purge for ever."""
-        live_a_past(stack.app, stack.tenant_id)
+        create_scope(stack)
         with stack.owner.transaction(stack.tenant_id) as connection:
-            connection.execute(text("delete from memoryos.access_event"))
             connection.execute(ACCESSES)
             connection.execute(EVENTS)
         before = len(rows(stack, "select 1 from memoryos.event"))
@@ -108,7 +106,7 @@ class TestScheduledDoctor:
 class TestMetrics:
     def test_figures_name_no_tenant(self, stack: Stack) -> None:
         """Everything a monitor needs, and no word, name or id of anybody."""
-        live_a_past(stack.app, stack.tenant_id)
+        record(stack, "I moved to Lisbon", user_id="maya")
         run_doctor(stack.app, stack.ledger_database, slot=SLOT)
         answer = _client(stack).get("/metrics")
 
@@ -120,7 +118,7 @@ class TestMetrics:
             "memoryos_invariant_violations_sum",
         } <= names  # fmt: skip
         assert all(re.fullmatch(r"#.*|\w+(\{[^}]*\})? [-+.e\d]+", line) for line in answer.text.splitlines())
-        for word in (str(stack.tenant_id), "maya", "Maya", "test"):
+        for word in (str(stack.tenant_id), "maya", "Maya", "Lisbon", "test"):
             assert word not in answer.text
 
     @pytest.mark.parametrize(
