@@ -27,6 +27,8 @@ from memoryos_pipeline.store.ledger import owe
 WORKERS = ("ingest,maintenance", "summarize,embed", "heat,forget", "distill,merge")
 """Queues of the workers; two processes serve each entry, so that eight can be killed."""
 PROCESSES_AN_ENTRY = 2
+RELAYS = 2
+"""One goes on while another is started again."""
 MOST_OWED = 600
 """Callers hold back while more work is owed than this, so that faults meet turns on their way in to the end."""
 AHEAD_TURNS = 200
@@ -86,6 +88,7 @@ class Campaign:
         self._orphans = Orphans(cluster)
         self._tally = Tally()
         self._workers: list[Member] = []
+        self._relays: list[Member] = []
         self._next_look = 0.0
 
     def run(self) -> dict[str, Any]:
@@ -107,7 +110,8 @@ class Campaign:
         return self._figures(verdict, traffic, seconds=time.monotonic() - begun)
 
     def _start(self) -> None:
-        for member in (self._cluster.add_api(), self._cluster.add_relay(), self._cluster.add_beat()):
+        self._relays = [self._cluster.add_relay(f"relay-{number}") for number in range(RELAYS)]
+        for member in (self._cluster.add_api(), self._cluster.add_beat(), *self._relays):
             member.start()
         for number in range(PROCESSES_AN_ENTRY):
             for queues in WORKERS:
@@ -149,7 +153,7 @@ class Campaign:
 
     def _kill(self, target: str, traffic: Traffic) -> None:
         if target in ("relay", "api"):
-            self._cluster.members[target].restart()
+            self._chance.choice(self._relays if target == "relay" else [self._cluster.members["api"]]).restart()
             return
         if target == WorkKind.FORGET:
             self._owe_forgetting(traffic)
