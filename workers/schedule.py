@@ -15,6 +15,8 @@ RARELY_SECONDS = 300.0
 """How often beat rings for what is done once an hour or a day: it forgets when it stops, slots do not."""
 MOST_WAITING = 20
 """Messages in the queue beyond which beat rings no more: nobody serves it, and one sweep does the work of many."""
+PATIENCE_PERIODS = 12
+"""How long a ring may wait. Were it dropped after one period, workers that are busy for longer would never sweep."""
 
 
 class PatientScheduler(Scheduler):  # type: ignore[misc]
@@ -42,7 +44,7 @@ class PatientScheduler(Scheduler):  # type: ignore[misc]
 
 
 def install_schedule(app: Celery, settings: Settings) -> None:
-    """Give the application its schedule. A ring that is not heard within its period is dropped."""
+    """Give the application its schedule. A ring that is not heard for some periods is dropped."""
     period = settings.sweep_seconds
     entries = {f"sweep-{name}": _entry("memoryos.sweep", period, name=name) for name in SWEEPS}
     entries["tidy"] = _entry("memoryos.tidy", RARELY_SECONDS)
@@ -55,5 +57,5 @@ def _entry(task: str, every_seconds: float, **arguments: object) -> dict[str, ob
         "task": task,
         "schedule": every_seconds,
         "kwargs": {"period_seconds": every_seconds, **arguments},
-        "options": {"queue": QUEUE, "expires": every_seconds},
+        "options": {"queue": QUEUE, "expires": PATIENCE_PERIODS * every_seconds},
     }

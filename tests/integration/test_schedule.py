@@ -40,11 +40,11 @@ class TestRing:
         assert (full, broker.llen(f"{PREFIX}maintenance")) == (MOST_WAITING, 1)
         broker.close()
 
-    def test_every_ring_is_bound_to_its_period(self, settings: Settings) -> None:
-        """A ring that is not heard in time is dropped, and what runs rarely does not depend on beat's memory."""
+    def test_every_ring_may_wait_for_some_periods(self, settings: Settings) -> None:
+        """Busy workers hear it late and sweep all the same; what runs rarely does not depend on beat's memory."""
         app = build_app(settings)
         install_schedule(app, settings)
         entries = app.conf.beat_schedule
 
-        assert all(entry["options"]["expires"] == entry["schedule"] for entry in entries.values())
+        assert all(entry["options"]["expires"] > 5 * entry["schedule"] for entry in entries.values())
         assert entries["doctor"]["schedule"] < entries["doctor"]["kwargs"]["period_seconds"] == settings.doctor_seconds
