@@ -130,17 +130,25 @@ def as_result(turn: FoundTurn) -> Result:
     return _of_turn(turn, (), score=0.0)
 
 
+def of_statement(item: FoundKnowledge, sources: tuple[FoundTurn, ...]) -> Result:
+    """Return a statement as a result without a score, for a look into the past."""
+    return _of_knowledge(item, sources, score=0.0)
+
+
 def _keep(
     kept: dict[int, list[FoundKnowledge]], ranked: Ranked, texts: _Texts, positions: Places, *, limit: int
 ) -> bool:
-    """Walk down the ranking; knowledge that repeats a turn it cites gives its place to that turn, or adds to it."""
+    """Walk down the ranking; knowledge that repeats a turn it cites gives its place to that turn, or adds to it.
+
+    A correction says more than its turn: it names the turn that was wrong.
+    """
     for position in map(int, positions):
         if len(kept) >= limit:
             return True
         item = None
         if ranked.candidates.kinds[position] == KNOWLEDGE:
             item = texts.knowledge[uuid_at(ranked.candidates.owner_ids, position)]
-        repeated = _repeated_turn(ranked, texts, position, item) if item else None
+        repeated = _repeated_turn(ranked, texts, position, item) if item and item.kind != "correction" else None
         if item and repeated is not None:
             kept.setdefault(repeated, []).append(item)
         else:

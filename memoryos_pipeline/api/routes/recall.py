@@ -20,6 +20,7 @@ from memoryos_pipeline.domain.turns import NewTurn, Role
 from memoryos_pipeline.recall.answer import Answer, answer
 from memoryos_pipeline.recall.context import Context, ContextItem, build_context, injected
 from memoryos_pipeline.recall.gather import KINDS
+from memoryos_pipeline.recall.past import PastQuestion, search_past
 from memoryos_pipeline.recall.results import Result
 from memoryos_pipeline.recall.search import Ask, Retrieval, search
 from memoryos_pipeline.stages.parts import Parts
@@ -85,9 +86,15 @@ class Question(BaseModel):
 
 
 class SearchBody(Question):
-    """A search."""
+    """A search. With `as_of` it is one in the past: turns and statements as they were then, ranked by words."""
 
     limit: int = Field(10, ge=1, le=100)
+    as_of: datetime | None = None
+
+    @field_validator("as_of", mode="before")
+    @classmethod
+    def _then(cls, value: object) -> datetime | None:
+        return None if value is None else parse_moment(value, "as_of")
 
 
 class ContextBody(Question):
@@ -113,6 +120,8 @@ async def post_search(body: SearchBody, request: Request, caller: Reader) -> JSO
     """Search hot, warm and cold memory; each result says why (its signals sum to its score) and where it is from."""
     parts: Parts = request.app.state.parts
     behind = await wait_for_position(parts, caller.tenant_id, body)
+    if body.as_of is not None:
+        return JSONResponse({**await run_in_threadpool(_search_past, parts, caller, body, body.as_of), **behind})
     retrieval = await run_in_threadpool(search, parts, caller.tenant_id, body.ask(body.limit))
     shown = [(result.kind, result.owner_id) for result in retrieval.results]
     content = {**_head(retrieval), **behind, "results": [_result(result) for result in retrieval.results]}
@@ -142,6 +151,18 @@ async def post_answer(body: AnswerBody, request: Request, caller: Reader) -> JSO
         "sources": [_item(item) for item in given.context.items if item.result], **_context(given.context),
     }  # fmt: skip
     return JSONResponse(content, background=background)
+
+
+def _search_past(parts: Parts, caller: Caller, body: SearchBody, at: datetime) -> dict[str, Any]:
+    kinds = tuple(body.kinds) if body.kinds else KINDS
+    asked = PastQuestion(body.user_id, body.agent_id, body.query, at, limit=body.limit, kinds=kinds)
+    found = search_past(parts, caller.tenant_id, asked)
+    return {
+        "retrieval_id": str(found.retrieval_id),
+        "degraded": list(found.degraded),
+        "as_of": at.isoformat(),
+        "results": [_result(result) for result in found.results],
+    }
 
 
 def _build(parts: Parts, tenant_id: UUID, body: ContextBody) -> Context:
