@@ -47,8 +47,8 @@ CITE = text("""
      order by knowledge_id limit :rows
 """)
 INDEX = text("""
-    insert into memoryos.posting (tenant_id, scope_id, term, owner_kind, owner_id, tf)
-    select :tenant_id, :scope_id, 'w' || n, 'knowledge', s.knowledge_id, 1
+    insert into memoryos.posting (tenant_id, scope_id, term, owner_kind, owner_id, tf, terms)
+    select :tenant_id, :scope_id, 'w' || n, 'knowledge', s.knowledge_id, 1, :terms
       from memoryos.knowledge_source s cross join generate_series(1, :terms) n
      where s.tenant_id = :tenant_id and s.conversation_id = :conversation_id
 """)

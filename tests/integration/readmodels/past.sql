@@ -59,8 +59,8 @@ select :tenant, space_id, kind, cast(owner as uuid), :scope, '[1,0,0]', sha256(c
         select 'turn', cast(turn_id as text), content from memoryos.turn
          where tenant_id = :tenant and conversation_id = :conversation and seq <= 5) owners(kind, owner, content)
  where model = 'hash';
-insert into memoryos.posting (tenant_id, scope_id, term, owner_kind, owner_id, tf)
-values (:tenant, :scope, :canary, 'page', :page, 1), (:tenant, :scope, :canary, 'knowledge', :new, 1);
+insert into memoryos.posting (tenant_id, scope_id, term, owner_kind, owner_id, tf, terms)
+values (:tenant, :scope, :canary, 'page', :page, 1, 1), (:tenant, :scope, :canary, 'knowledge', :new, 1, 1);
 insert into memoryos.posting_length (tenant_id, scope_id, owner_kind, owner_id, terms)
 values (:tenant, :scope, 'page', :page, 1), (:tenant, :scope, 'knowledge', :new, 1);
 insert into memoryos.work (tenant_id, kind, subject_key, scope_id, state, finished_at)
