@@ -21,6 +21,22 @@ UNWALLED = text("""
      order by c.relname
 """)
 
+CONNECTIONS = text("""
+    select (select count(*) from pg_catalog.pg_stat_activity where backend_type = 'client backend'),
+           (select sum(cast(setting as integer) * case name when 'max_connections' then 1 else -1 end)
+              from pg_catalog.pg_settings
+             where name in ('max_connections', 'superuser_reserved_connections', 'reserved_connections'))
+""")
+UNBOUNDED_ROLES = text("""
+    select rolname from pg_catalog.pg_roles r
+     where rolname in ('memoryos_app', 'memoryos_ledger')
+       and not exists (select from unnest(r.rolconfig) as given
+                        where given ~ '^idle_in_transaction_session_timeout=[1-9]')
+     order by rolname
+""")
+FULL_SHARE = 0.8
+"""From this share of the server's connections on there is no room for one more worker."""
+
 NEEDED = {
     "fsync": "a power failure can take acknowledged turns along",
     "full_page_writes": "a torn page can take a table along",
@@ -46,7 +62,19 @@ def check_durability(connection: Connection) -> list[Check]:
     unwalled = list(connection.execute(UNWALLED).scalars())
     checks.append(Check("roles", not loose, _sentence(loose, "may bypass row level security", "No role of ours")))
     checks.append(Check("walls", not unwalled, _sentence(unwalled, "is without forced row level security", "No table")))
+    unbounded = list(connection.execute(UNBOUNDED_ROLES).scalars())
+    idle = "may sit idle in a transaction for ever; run ops/postgres/roles.sql"
+    checks.append(Check("idle transactions", not unbounded, _sentence(unbounded, idle, "No role of ours")))
+    checks.append(_connections(*connection.execute(CONNECTIONS).one()))
     return checks
+
+
+def _connections(used: int, most: int) -> Check:
+    told = f"{used} of {most} are in use"
+    if used < FULL_SHARE * most:
+        return Check("connections", True, f"{told}.")
+    advice = "raise max_connections, lower MEMORYOS_DATABASE_POOL_SIZE or run fewer processes"
+    return Check("connections", False, f"{told}: {advice}.")
 
 
 def _setting(name: str, value: str) -> Check:

@@ -126,7 +126,7 @@ class TestDoctor:
         assert result.exit_code == 1
         assert self._checks(result) == {
             "schema": True, "fsync": False, "full_page_writes": True, "synchronous_commit": True, "roles": True,
-            "walls": True, "broker": True,
+            "walls": True, "idle transactions": True, "connections": True, "broker": True, "alarms": True,
         }  # fmt: skip
 
     @pytest.mark.usefixtures("reach")
