@@ -65,6 +65,16 @@ class TestSearch:
         ]
         assert sum(best["signals"].values()) == pytest.approx(best["score"], abs=1e-9)
 
+    def test_it_ranks_as_asked_and_says_who_did_not_say_it(self, client: TestClient) -> None:
+        """A profile counts its own signals only; a question that names one speaker gets the doubt about that one."""
+        asked = {**WHO, "query": "Did Maya hide the spare key?", "profile": "lexical"}
+        answer = client.post("/v1/search", json=asked).json()
+        nobody = client.post("/v1/search", json={**asked, "query": "the spare key"}).json()
+
+        assert {name for result in answer["results"] for name in result["signals"]} == {"bm25"}
+        assert answer["not_said"] == {"actor": "maya", "doubt": -1.0}
+        assert nobody["not_said"] is None
+
     def test_what_was_posted_is_found_at_once(self, client: TestClient) -> None:
         """A turn is searchable as soon as its 202 was sent, and nothing ran in between."""
         turn = {
@@ -99,7 +109,7 @@ class TestSearch:
             ({"limit": 0}, "limit"), ({"limit": -1}, "limit"), ({"limit": 101}, "limit"),
             ({"user_id": ""}, "user_id"), ({"user_id": "a\nb"}, "user_id"), ({"agent_id": "\0"}, "agent_id"),
             ({"now": "2026-03-01T09:00:00"}, "now"), ({"now": "yesterday"}, "now"), ({"kinds": ["wish"]}, "kinds.0"),
-            ({"kinds": []}, "kinds"), ({"top_k": 3}, "top_k"),
+            ({"kinds": []}, "kinds"), ({"top_k": 3}, "top_k"), ({"profile": "a-mem"}, "profile"),
         ],
     )  # fmt: skip
     def test_bad_input_names_the_field(self, client: TestClient, change: dict[str, Any], field: str) -> None:
