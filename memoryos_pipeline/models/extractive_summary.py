@@ -51,6 +51,8 @@ def said_turns(turns: Sequence[Turn]) -> list[Turn]:
 def choose_lines(turns: Sequence[Turn], embedder: Embedder) -> list[Line]:
     """Return at most three sentences that stand for the page, in the order they were said. Raises ModelError."""
     lines = _sampled([line for turn in turns for line in _lines(turn)])
+    if not lines:  # a page of thanks and greetings is summarized by them
+        lines = _sampled([line for turn in turns for line in _lines(turn, also_polite=True)])
     if len(lines) <= CHOSEN_SENTENCES:
         return lines
     embedded = embedder.embed_passages([line.sentence.text[:EMBEDDED_CHARACTERS] for line in lines])
@@ -59,8 +61,9 @@ def choose_lines(turns: Sequence[Turn], embedder: Embedder) -> list[Line]:
     return [lines[index] for index in sorted(chosen)]
 
 
-def _lines(turn: Turn) -> list[Line]:
-    sentences = [sentence for sentence in bounded_sentences(turn.content) if not is_polite_phrase(sentence)]
+def _lines(turn: Turn, *, also_polite: bool = False) -> list[Line]:
+    every = bounded_sentences(turn.content)
+    sentences = [sentence for sentence in every if also_polite or not is_polite_phrase(sentence)]
     return [Line(turn, sentence) for sentence in sentences if any(map(str.isalnum, sentence.text))]
 
 

@@ -142,9 +142,12 @@ def _keep(
 
     A correction says more than its turn: it names the turn that was wrong.
     """
+    corrected = _corrected_turns(ranked, texts, positions)
     for position in map(int, positions):
         if len(kept) >= limit:
             return True
+        for correction in corrected.get(position, ()):
+            kept.setdefault(correction, [])
         item = None
         if ranked.candidates.kinds[position] == KNOWLEDGE:
             item = texts.knowledge[uuid_at(ranked.candidates.owner_ids, position)]
@@ -154,6 +157,18 @@ def _keep(
         else:
             kept.setdefault(position, [])
     return len(kept) >= limit
+
+
+def _corrected_turns(ranked: Ranked, texts: _Texts, positions: Places) -> dict[int, list[int]]:
+    """Return for each turn that a correction cites where that correction is: it goes before both of its turns."""
+    cited: dict[Place, list[int]] = {}
+    for position in map(int, positions):
+        if ranked.candidates.kinds[position] == KNOWLEDGE:
+            item = texts.knowledge[uuid_at(ranked.candidates.owner_ids, position)]
+            for place in ranked.places(position) if item.kind == "correction" and item.status == "active" else ():
+                cited.setdefault(place, []).append(position)
+    turns = [int(position) for position in positions if ranked.candidates.kinds[position] == TURN] if cited else []
+    return {turn: cited[place] for turn in turns for place in ranked.places(turn)[:1] if place in cited}
 
 
 def _repeated_turn(ranked: Ranked, texts: _Texts, position: int, item: FoundKnowledge) -> int | None:

@@ -93,15 +93,18 @@ def _accept(candidate: Candidate, shown: PageText) -> Candidate:
 
 
 def _with_corrected_turn(candidate: Candidate, shown: PageText) -> Candidate:
-    """Let a correction name the assistant's turn that said the wrong word, the last one before it."""
-    wrong = str(candidate.attributes.get("wrong") or "").casefold()
-    if candidate.kind != "correction" or not wrong:
+    """Let a correction name the assistant's turn that was wrong: the last that said the wrong word, or the last at all.
+
+    Without a wrong word only what was said right before can be meant.
+    """
+    if candidate.kind != "correction":
         return candidate
-    said = [
-        turn.seq
-        for turn in (*shown.previous_turns, *shown.turns)
-        if turn.role == "assistant" and turn.seq < min(candidate.source_seqs) and wrong in turn.content.casefold()
-    ]
+    wrong = str(candidate.attributes.get("wrong") or "").casefold()
+    first = min(candidate.source_seqs)
+    before = [turn for turn in (*shown.previous_turns, *shown.turns) if turn.role == "assistant" and turn.seq < first]
+    said = [turn.seq for turn in before if wrong in turn.content.casefold() and (wrong or turn.seq == first - 1)]
+    if not said:
+        return candidate
     return replace(candidate, attributes={**candidate.attributes, CORRECTED_TURNS: said[-1:]})
 
 

@@ -1,17 +1,21 @@
 """Summarize a page: what it says, its keywords, and whether it goes on with the page before it."""
 
+from dataclasses import replace
 from uuid import UUID
 
 from sqlalchemy import Connection
 
 from memoryos_pipeline.domain.errors import InvalidOutputError
-from memoryos_pipeline.domain.pages import PageSummary
+from memoryos_pipeline.domain.pages import PageSummary, PageText
 from memoryos_pipeline.domain.work import Lease, Owed, WorkKind
 from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.store.events import Event, record_events
 from memoryos_pipeline.store.journal import WorkJournal
 from memoryos_pipeline.store.ledger import complete, owe
 from memoryos_pipeline.store.pages import PageReading, lock_conversation, read_page, save_summary
+
+NOTHING_SAID = "…"
+"""The summary of a page of nothing but signs, tools or memories: it still has to move on."""
 
 
 def summarize_page(parts: Parts, lease: Lease) -> None:
@@ -31,10 +35,18 @@ def summarize_page(parts: Parts, lease: Lease) -> None:
 def _think(parts: Parts, lease: Lease, reading: PageReading) -> PageSummary:
     journal = WorkJournal(parts.database, lease)
     summary = parts.language_model.summarize(reading.text, journal=journal)
+    if not summary.summary.strip() and not has_words(reading.text):
+        return replace(summary, summary=NOTHING_SAID)
     if not summary.summary.strip():
         message = "the summary is empty"
         raise InvalidOutputError(message)
     return summary
+
+
+def has_words(page: PageText) -> bool:
+    """Tell whether user or assistant said anything on a page that a summary could hold."""
+    said = [turn for turn in page.turns if turn.kind == "normal" and turn.role in ("user", "assistant")]
+    return any(character.isalnum() for turn in said for character in turn.content)
 
 
 def _save(parts: Parts, lease: Lease, connection: Connection, reading: PageReading, summary: PageSummary) -> None:
