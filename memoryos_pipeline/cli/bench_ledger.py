@@ -28,7 +28,7 @@ from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.store.database import Database
 from memoryos_pipeline.store.events import Event, record_events
 from memoryos_pipeline.store.ledger import Ledger, complete_all
-from memoryos_pipeline.store.synthetic_ledger import fill_ledger, ledger_ids, ledger_outcome
+from memoryos_pipeline.store.synthetic_ledger import event_of, fill_ledger, ledger_ids, ledger_outcome
 from memoryos_pipeline.store.tenants import create_tenant
 
 KIND = "bench"
@@ -155,7 +155,8 @@ def _deliver(deliver: Any, messages: Sequence[list[int]]) -> None:
 
 def _finish(parts: Parts, leases: Sequence[Lease]) -> None:
     """Complete rows of one tenant with an event each: what every stage does at its end."""
-    events = [Event("bench_done", lease.scope_id, work_id=lease.work_id) for lease in leases]
+    told = event_of(leases[0].subject_key.partition(":")[0])
+    events = [Event(told, lease.scope_id, work_id=lease.work_id) for lease in leases]
     with parts.database.transaction(leases[0].tenant_id) as connection:
         record_events(connection, leases[0].tenant_id, events)
         complete_all(connection, leases)
