@@ -25,6 +25,7 @@ from memoryos_pipeline.store.pages import (
 )
 from memoryos_pipeline.store.postings import put_postings
 from memoryos_pipeline.store.recallable import find_knowledge_text, find_recallable_turns
+from memoryos_pipeline.store.tail import find_hot, load_tail, mark_ahead, read_digests
 from memoryos_pipeline.store.vectors import ensure_space, put_vectors
 
 
@@ -47,7 +48,7 @@ class Indexed:
 
 
 def embed(parts: Parts, lease: Lease) -> None:
-    """Index what the subject names: `turns:<page id>`, `summary:<page id>` or `knowledge:<knowledge id>`.
+    """Index what the subject names: `turns:<page id>`, `summary:<page id>`, `knowledge:<id>`, `tail:<conversation id>`.
 
     Raises ModelError, StaleReadError when the text changed meanwhile, FencedError when the lease was lost.
     """
@@ -59,7 +60,8 @@ def _embed_turns(parts: Parts, lease: Lease, page_id: UUID) -> None:
     with parts.database.transaction(lease.tenant_id) as connection:
         page = find_page(connection, lease.tenant_id, page_id)
         turns = load_turns(connection, lease.tenant_id, page) if page else ()
-    texts = [Text(turn.turn_id, turn.content, turn.lang) for turn in turns if turn.kind == "normal"]
+        texts = [Text(turn.turn_id, turn.content, turn.lang) for turn in turns if turn.kind == "normal"]
+        texts = _without_indexed(parts, connection, lease, texts)
     indexed = _index(parts, texts)
     with parts.database.transaction(lease.tenant_id) as connection:
         if page is not None and lock_conversation(connection, lease.tenant_id, page.conversation_id):
@@ -67,6 +69,28 @@ def _embed_turns(parts: Parts, lease: Lease, page_id: UUID) -> None:
             _save(parts, lease, connection, "turn", [each for each in indexed if each.text.owner_id in kept])
             mark_indexed(connection, lease.tenant_id, page)
         complete(connection, lease)
+
+
+def _embed_tail(parts: Parts, lease: Lease, conversation_id: UUID) -> None:
+    """Index hot turns ahead of their page. Those sealed meanwhile are left to it."""
+    with parts.database.transaction(lease.tenant_id) as connection:
+        tail = load_tail(connection, lease.tenant_id, conversation_id)
+        texts = [Text(turn.turn_id, turn.content, turn.lang) for turn in tail.turns] if tail else []
+        texts = _without_indexed(parts, connection, lease, texts)
+    indexed = _index(parts, texts)
+    with parts.database.transaction(lease.tenant_id) as connection:
+        if tail is not None and lock_conversation(connection, lease.tenant_id, conversation_id):
+            kept = find_hot(connection, lease.tenant_id, conversation_id, through=tail.through)
+            _save(parts, lease, connection, "turn", [each for each in indexed if each.text.owner_id in kept])
+            if all(each.text.owner_id in kept for each in indexed):
+                mark_ahead(connection, lease.tenant_id, conversation_id, through=tail.through)
+        complete(connection, lease)
+
+
+def _without_indexed(parts: Parts, connection: Connection, lease: Lease, texts: Sequence[Text]) -> list[Text]:
+    """Leave out what has a vector of this very text already: a page finds most of its turns indexed ahead."""
+    known = read_digests(connection, lease.tenant_id, parts.embedder, [text.owner_id for text in texts])
+    return [text for text in texts if known.get(text.owner_id) != _digest(text.content)]
 
 
 def embed_together(parts: Parts, leases: Sequence[Lease]) -> None:
@@ -135,6 +159,7 @@ def _embed_one(parts: Parts, lease: Lease, _: UUID) -> None:
 
 SUBJECTS: dict[str, Callable[[Parts, Lease, UUID], None]] = {
     "turns": _embed_turns,
+    "tail": _embed_tail,
     "summary": _embed_one,
     "knowledge": _embed_one,
 }

@@ -167,13 +167,15 @@ UNINDEXED = text("""
                               and e.owner_kind = r.owner_kind and e.owner_id = r.owner_id
                               and e.input_sha256 = sha256(convert_to(r.content, 'UTF8')))
     )
-    select 'embed', m.subject_key, coalesce(p.scope_id, k.scope_id)
+    select 'embed', m.subject_key, coalesce(p.scope_id, k.scope_id, c.scope_id)
       from missing m
+      left join memoryos.conversation c on c.tenant_id = :tenant_id
+                                       and c.conversation_id = cast(split_part(m.subject_key, ':', 2) as uuid)
       left join memoryos.page p on p.tenant_id = :tenant_id
                                and p.page_id = cast(split_part(m.subject_key, ':', 2) as uuid)
       left join memoryos.knowledge k on k.tenant_id = :tenant_id
                                     and k.knowledge_id = cast(split_part(m.subject_key, ':', 2) as uuid)
-     where coalesce(p.scope_id, k.scope_id) is not null
+     where coalesce(p.scope_id, k.scope_id, c.scope_id) is not null
      order by m.subject_key
 """)
 ORPHANS = text("""

@@ -46,6 +46,17 @@ FLUSH = text(
 """,
     )
 )
+TAIL = text(
+    OWE_DUE.format(
+        kind="embed",
+        due="""
+    select tenant_id, scope_id, 'tail:' || conversation_id from memoryos.conversation
+     where greatest(sealed_through, ahead_through) < next_seq - 1
+       and (next_seq - 1 - greatest(sealed_through, ahead_through) >= :tail_turns
+            or last_activity_at <= memoryos.now() - :tail_seconds * interval '1 second')
+""",
+    )
+)
 HEAT = text(
     OWE_DUE.format(
         kind="heat",
@@ -79,7 +90,10 @@ MAX_ERASURES = 20
 """How many users may be erased under the eyes of one sweep before it leaves the rest to the next."""
 SCOPE_IS_GONE = "23503"
 
-SWEEPS = {"flush": FLUSH, "heat": HEAT, "forget": FORGET}
+TAIL_TURNS, TAIL_SECONDS = 4, 10.0
+"""Hot turns are indexed once so many wait, or nobody spoke for so long: a run for each turn would cost messages."""
+
+SWEEPS = {"flush": FLUSH, "tail": TAIL, "heat": HEAT, "forget": FORGET}
 
 
 def owe_due(ledger: Database, *, name: str | None = None, policy: Policy = DEFAULT) -> int:
@@ -116,6 +130,7 @@ def drop_old_slots(ledger: Database) -> None:
 def _sweep(connection: Connection, name: str, policy: Policy) -> int:
     """Owe what is due. What a user had is due until the erasure commits: then it is looked at again, without them."""
     values: dict[str, Any] = {"idle_minutes": policy.idle_flush_minutes} if name == "flush" else {}
+    values |= {"tail_turns": TAIL_TURNS, "tail_seconds": TAIL_SECONDS} if name == "tail" else {}
     for _ in range(MAX_ERASURES):
         try:
             with connection.begin_nested():

@@ -90,7 +90,7 @@ conversation = _table(
     key="tenant_id:uuid conversation_id:uuid",
     required="""
         scope_id:uuid external_id:text next_seq:bigint sealed_through:bigint indexed_through:bigint
-        assigned_through:bigint last_activity_at:moment created_at:moment
+        assigned_through:bigint ahead_through:bigint last_activity_at:moment created_at:moment
     """,
     optional="last_turn_at:moment tail_turn_at:moment before_turn_at:moment closed_at:moment",
 )

@@ -93,17 +93,17 @@ class VectorLike(Protocol):
 
 def ensure_space(connection: Connection, embedder: SpaceOwner) -> int:
     """Return the id of an embedder's vector space, naming it on first use. Callers may keep the answer."""
-    values = {
-        "model": embedder.model,
-        "revision": embedder.revision,
-        "dimensions": embedder.dimensions,
-        "token_cap": embedder.token_cap,
-    }
+    values = space_values(embedder)
     found = connection.execute(FIND_SPACE, values).scalar()
     if found is None:
         connection.execute(CREATE_SPACE, values)
         found = connection.execute(FIND_SPACE, values).scalar_one()
     return int(found)
+
+
+def space_values(embedder: SpaceOwner) -> dict[str, Any]:
+    """Return what names an embedder's space, as statements take it."""
+    return {name: getattr(embedder, name) for name in ("model", "revision", "dimensions", "token_cap")}
 
 
 def put_vectors(

@@ -20,7 +20,8 @@ MARKS = text("""
          where tenant_id = :tenant_id and kind = 'merge_page' and state in ('ready', 'leased', 'dead')
     )
     select c.scope_id, c.next_seq - 1 as recorded, c.sealed_through as sealed,
-           coalesce(p.summarized, c.sealed_through) as summarized, coalesce(p.embedded, c.sealed_through) as embedded,
+           coalesce(p.summarized, c.sealed_through) as summarized,
+           greatest(coalesce(p.embedded, c.sealed_through), c.ahead_through) as embedded,
            coalesce(p.segmented, c.sealed_through) as segmented, coalesce(p.distilled, c.sealed_through) as distilled,
            coalesce(p.merged, c.sealed_through) as merged, s.merged_ordinal
       from memoryos.conversation c
@@ -74,7 +75,8 @@ BEHIND = text("""
               join memoryos.turn t on t.tenant_id = c.tenant_id and t.conversation_id = c.conversation_id
                                   and t.seq between p.first_seq and p.last_seq
              where c.tenant_id = :tenant_id and c.scope_id = :scope_id and c.indexed_through < c.next_seq - 1
-               and t.kind = 'normal' and t.position <= cast(:position as xid8)) as unindexed_turns
+               and t.seq > c.ahead_through and t.kind = 'normal'
+               and t.position <= cast(:position as xid8)) as unindexed_turns
 """)
 
 Key = tuple[str, str]
