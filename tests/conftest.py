@@ -1,5 +1,6 @@
 """The real parts every test runs on: one embedded Postgres and Valkey a test process, a fresh database a test."""
 
+import os
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from memoryos_pipeline.domain.ids import mint_id
 from memoryos_pipeline.embedded.postgres import EmbeddedPostgres
@@ -17,6 +19,12 @@ from memoryos_pipeline.store.migrate import migrate
 from memoryos_pipeline.store.tenants import create_tenant
 
 TEMPLATE = "memoryos_template"
+
+# How quick a machine is is no property of the code. The examples are the same in every run; HYPOTHESIS_PROFILE=explore
+# looks for new ones.
+settings.register_profile("same", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("explore", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
 @pytest.fixture(scope="session")
