@@ -44,8 +44,8 @@ def edit_sql(module: str, name: str, old: str, new: str) -> Change:
     return change
 
 
-def replace_method(module: str, path: str, replacement: Callable[..., Any]) -> Change:
-    """Put a function in the place of another."""
+def replace(module: str, path: str, replacement: Any) -> Change:
+    """Put something in the place of a function or a value."""
 
     def change() -> None:
         owner: Any = importlib.import_module(module)
@@ -202,13 +202,13 @@ MUTANTS = (
             f"{RELAY_TESTS}::TestTick::test_an_emptied_broker_is_noticed",
             f"{RELAY_TESTS}::TestTick::test_an_emptied_broker_is_noticed_while_the_database_is_away",
         ),
-        (replace_method("workers.relay", "Relay._check_epoch", lambda _: None),),
+        (replace("workers.relay", "Relay._check_epoch", lambda _: None),),
     ),
     Mutant(
         "journal",
         "a paid answer is used again after a crash",
         (f"{SAFEGUARDS}::TestJournal::test_a_crash_after_the_answer_pays_once",),
-        (replace_method(f"{STORE}.journal", "WorkJournal.find", lambda *_: None),),
+        (replace(f"{STORE}.journal", "WorkJournal.find", lambda *_: None),),
     ),
     Mutant(
         "skip locked in claim",
@@ -317,6 +317,24 @@ MUTANTS = (
                 "attempts = attempts",
             ),
         ),
+    ),
+    Mutant(
+        "order of pages",
+        "whoever indexes several pages locks them in one order",
+        (f"{ORDERS}::TestLockOrder::test_a_late_summary_meets_the_indexing_of_those_behind",),
+        (replace("memoryos_pipeline.stages.embed", "lock_pages", lambda *_: None),),
+    ),
+    Mutant(
+        "conversations before pages",
+        "heat locks the conversations of pages before the pages",
+        (f"{ORDERS}::TestLockOrder::test_applying_heat_meets_the_indexing_of_a_page_that_was_read",),
+        (replace("memoryos_pipeline.stages.apply_heat", "lock_touched_pages", lambda *_, **__: None),),
+    ),
+    Mutant(
+        "burials give way",
+        "the reaper gives way to a stage",
+        (f"{SAFEGUARDS}::TestGivingWay::test_a_burial_holds_up_no_stage",),
+        (replace(f"{STORE}.publishing", "LOST_TO_OTHERS", frozenset()),),
     ),
     Mutant(
         "unstamp",
