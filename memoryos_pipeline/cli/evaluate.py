@@ -140,7 +140,7 @@ def recall(  # noqa: PLR0913, PLR0917 - one option each
 
 
 def _measure(data: DataSet, wanted: Wanted, console: Console) -> dict[str, Any]:
-    from memoryos_pipeline.cli.evaluating import drain, ingest, move  # noqa: PLC0415
+    from memoryos_pipeline.cli.evaluating import drain, index_tails, ingest, move  # noqa: PLC0415
     from memoryos_pipeline.client.http import MemoryClient  # noqa: PLC0415
 
     reports: dict[str, dict[str, Any]] = {}
@@ -152,6 +152,9 @@ def _measure(data: DataSet, wanted: Wanted, console: Console) -> dict[str, Any]:
         for tier in wanted.tier.steps:
             if tier is not Tier.AS_IS:
                 move(client, system, data.turns, console=console, cold=tier is Tier.COLD)
+            else:
+                drain(client, console)
+                index_tails(system)
             status = drain(client, console)
             ready = round(time.monotonic() - started, 1)
             by_profile = {name: _ask(client, data, name, manner, console) for name, manner in wanted.manners.items()}

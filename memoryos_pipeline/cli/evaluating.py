@@ -15,7 +15,7 @@ from memoryos_pipeline.client.http import MemoryClient
 from memoryos_pipeline.client.outbox import Conversation
 from memoryos_pipeline.store.clock import read_now
 from memoryos_pipeline.store.database import Database
-from memoryos_pipeline.store.sweeps import owe_due
+from memoryos_pipeline.store.sweeps import owe_due, owe_tails
 
 BATCH = 200
 LOOK_SECONDS = 2.0
@@ -59,6 +59,15 @@ def move(client: MemoryClient, system: System, turns: Sequence[TurnBody], *, con
         owe_due(ledger)
     finally:
         owner.dispose()
+        ledger.dispose()
+
+
+def index_tails(system: System) -> None:
+    """Owe an index to what was said last now, instead of waiting until a sweep finds it silent for long enough."""
+    ledger = Database(system.ledger_url, pool_size=1)
+    try:
+        owe_tails(ledger)
+    finally:
         ledger.dispose()
 
 

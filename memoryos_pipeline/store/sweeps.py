@@ -103,6 +103,12 @@ def owe_due(ledger: Database, *, name: str | None = None, policy: Policy = DEFAU
         return sum(_sweep(connection, each, policy) for each in names)
 
 
+def owe_tails(ledger: Database) -> int:
+    """Owe every hot tail that is not indexed, however short and however fresh; return how many rows were woken."""
+    with ledger.across_tenants() as connection:
+        return connection.execute(TAIL, {"tail_turns": 1, "tail_seconds": 0.0}).rowcount
+
+
 def run_slot(ledger: Database, name: str, *, period_seconds: float, policy: Policy = DEFAULT) -> int | None:
     """Run a sweep once per period, however many schedulers ask; None when the slot was taken already."""
     with ledger.across_tenants() as connection:
