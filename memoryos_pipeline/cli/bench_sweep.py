@@ -93,6 +93,8 @@ def _measure(roles: _Roles, *, items: int, console: Console) -> dict[str, Any]:
     for user_id in users[: DUE // DUE_PER_MEMORY]:
         with roles.app.transaction(TENANT_ID) as connection:
             make_due(connection, TENANT_ID, user_id, rows=DUE_PER_MEMORY)
+    with roles.owner.across_tenants() as connection:
+        analyze(connection)
     busy_ms, memories = _timed_sweep(roles)
     with roles.app.transaction(TENANT_ID) as connection:
         told = count_forgotten_events(connection, TENANT_ID)

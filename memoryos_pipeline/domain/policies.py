@@ -78,6 +78,9 @@ class Policy:
     strength_cap_days: float = knob(365.0, "... up to this.")
     importance_floor: float | None = knob(0.8, "Knowledge at least this important does not decay; null for none.")
     ttl_days: float | None = knob(None, "Knowledge ends this long after it was recorded, used or not; null for never.")
+    knowledge_capacity: int | None = knob(
+        None, "Statements of the user, and as many of the assistant, kept at most: the oldest go; null for no limit."
+    )
     forget_seed: int = knob(7, "Seed of the law `stochastic`.")
     bias_low: float = knob(0.3, "Rank bias of knowledge nobody uses, under `bounded_bias`.")
     bias_high: float = knob(1.5, "Rank bias of knowledge used all the time.")
@@ -160,6 +163,8 @@ def _joint_problems(policy: Policy) -> Iterator[tuple[str, str]]:
         yield "unpin_below", "must not be above pin_at"
     if policy.importance_floor is not None and not 0 < policy.importance_floor <= 1:
         yield "importance_floor", "must be above 0 and at most 1, or null"
+    if policy.knowledge_capacity is not None and policy.knowledge_capacity < 1:
+        yield "knowledge_capacity", "must be at least 1, or null"
     if policy.ttl_days is not None and not policy.ttl_days > 0:
         yield "ttl_days", "must be above 0, or null"
     if policy.reinforce_factor < 1:

@@ -15,8 +15,8 @@ SEED000 = Policy(
 )  # fmt: skip
 BAI_LAB = Policy(
     hot="fifo_one", hot_capacity_turns=20, page_unit="exchange", distill_when="heated", segment_recency="paper",
-    reset_on_extract="L", evict="lowest_heat", reinforce_on="retrieved", resolution="append", graph="off",
-    evolution_neighbours=0, links_per_knowledge=0, ranking="bai_lab", **NO_FORGETTING,
+    reset_on_extract="L", evict="lowest_heat", knowledge_capacity=100, reinforce_on="retrieved", resolution="append",
+    graph="off", evolution_neighbours=0, links_per_knowledge=0, ranking="bai_lab", **NO_FORGETTING,
 )  # fmt: skip
 A_MEM = Policy(
     hot="fifo_one", hot_capacity_turns=1, page_size_turns=1, distill_when="sealed", resolution="append",

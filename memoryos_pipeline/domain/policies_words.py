@@ -115,4 +115,6 @@ def _end(policy: Policy) -> str:
     limit = (
         "" if policy.ttl_days is None else f"used or not, an item ends {duration(policy.ttl_days)} after recording; "
     )
-    return f"{limit}what is forgotten can be restored for {grace}; {brake}"
+    kept = policy.knowledge_capacity
+    held = "" if kept is None else f"of more than {kept} statements of a side the oldest goes; "
+    return f"{held}{limit}what is forgotten can be restored for {grace}; {brake}"

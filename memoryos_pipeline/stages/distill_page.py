@@ -151,8 +151,11 @@ def _save(parts: Parts, lease: Lease, connection: Connection, page_id: UUID, fou
         archive_pages(connection, tenant_id, [page_id])
         remove_index_rows(connection, tenant_id, "page", [page_id])
         events.append(_event("page_archived", lease, state))
-    merge = Owed(WorkKind.MERGE, str(scope_id), scope_id)
-    owe(connection, tenant_id, [merge], max_attempts=parts.max_attempts)
+    kinds = [WorkKind.MERGE]
+    if parts.policy.knowledge_capacity is not None:
+        kinds.append(WorkKind.FORGET)
+    owed = [Owed(kind, str(scope_id), scope_id) for kind in kinds]
+    owe(connection, tenant_id, owed, max_attempts=parts.max_attempts)
     record_events(connection, tenant_id, events)
 
 

@@ -16,6 +16,7 @@ from memoryos_pipeline.store.forecasts import keep_forecast
 from memoryos_pipeline.store.forgetting import (
     Assessment,
     assess,
+    end_overflow,
     forget_due,
     last_brake,
     purge_due,
@@ -48,6 +49,8 @@ def forget(parts: Parts, lease: Lease) -> None:
     with parts.database.transaction(lease.tenant_id) as connection:
         keep_forecast(connection, lease.tenant_id, lease.scope_id, default=parts.policy)
         parts = parts.under_policy(connection, lease.tenant_id, lease.scope_id)
+        if parts.policy.knowledge_capacity is not None:
+            end_overflow(connection, lease.tenant_id, lease.scope_id, capacity=parts.policy.knowledge_capacity)
         preview = preview_forgetting(parts, connection, lease.tenant_id, lease.scope_id)
         if preview.stops:
             _alarm(lease, connection, preview)

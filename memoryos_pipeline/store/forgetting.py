@@ -11,11 +11,14 @@ from sqlalchemy import Connection, text
 from memoryos_pipeline.store.recallable import mark_left_turns, mark_turns_of, unmark_turns_of
 from memoryos_pipeline.store.vectors import remove_index_rows
 
+# The moment is asked for once: a function in the condition would be run for every row of the memory.
 ASSESS = text("""
+    with moment as materialized (select memoryos.now() as at)
     select count(*) filter (where status = 'active') as live_rows,
            count(*) filter (where status = 'active' and pinned_at is null
-                                  and (forget_at <= memoryos.now() or expires_at <= memoryos.now())) as due_rows,
-           count(*) filter (where status = 'forgotten' and purge_at <= memoryos.now()) as purge_rows,
+                                  and (forget_at <= (select at from moment) or expires_at <= (select at from moment)))
+               as due_rows,
+           count(*) filter (where status = 'forgotten' and purge_at <= (select at from moment)) as purge_rows,
            (select on_hold from memoryos.tenant where tenant_id = :tenant_id) as on_hold
       from memoryos.knowledge where tenant_id = :tenant_id and scope_id = :scope_id
 """)
@@ -59,6 +62,16 @@ FIND_ARCHIVED_PAGES = text("""
       join memoryos.page p on p.tenant_id = s.tenant_id and p.page_id = s.page_id and p.tier = 'archived'
      where k.tenant_id = :tenant_id and k.scope_id = :scope_id and k.status = 'forgotten'
      order by s.page_id
+""")
+# What is too much is due at once, and goes the way of everything that is: tombstone, grace, brakes, events.
+END_OVERFLOW = text("""
+    update memoryos.knowledge k set forget_at = memoryos.now()
+      from (select knowledge_id, row_number() over (partition by kind = 'assistant_kb'
+                                                    order by turn_at desc, recorded_at desc, knowledge_id) as place
+              from memoryos.knowledge
+             where tenant_id = :tenant_id and scope_id = :scope_id and status = 'active' and pinned_at is null) aged
+     where k.tenant_id = :tenant_id and k.knowledge_id = aged.knowledge_id and aged.place > :capacity
+       and (k.forget_at is null or k.forget_at > memoryos.now())
 """)
 FIND_PURGEABLE = text("""
     select knowledge_id from memoryos.knowledge
@@ -215,6 +228,12 @@ def forget_due(
     forgotten = connection.execute(FORGET, {**key, "ids": list(due), "grace_days": grace_days}).scalars().all()
     remove_index_rows(connection, tenant_id, "knowledge", forgotten)
     return len(due), sorted(forgotten)
+
+
+def end_overflow(connection: Connection, tenant_id: UUID, scope_id: UUID, *, capacity: int) -> int:
+    """Let the oldest statements beyond so many of each side be due now, unless pinned; return how many."""
+    values = {"tenant_id": tenant_id, "scope_id": scope_id, "capacity": capacity}
+    return connection.execute(END_OVERFLOW, values).rowcount
 
 
 def release_turns(connection: Connection, tenant_id: UUID, scope_id: UUID) -> None:

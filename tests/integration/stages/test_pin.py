@@ -93,6 +93,22 @@ class TestExpire:
         assert len(cold.live()) == 1
 
 
+class TestCapacity:
+    def test_the_oldest_of_each_side_give_way(self, stack: Stack) -> None:
+        """BAI-LAB's bounded lists: two statements of the user stay and two of the assistant; a pin does not count."""
+        cold = Cold(stack)
+        first = _one(cold, policy=Policy(knowledge_capacity=2, importance_floor=None))
+        pin_knowledge(cold.parts, cold.tenant_id, first, pinned=True)
+        for day in range(1, 5):
+            cold.at(day)
+            cold.page(f"statement {day}", f"assistant> remark {day}", day=day)
+            cold.work()
+        _sweep(cold)
+
+        assert cold.live() == ["Maya: the food is ramen", "remark 3", "remark 4", "statement 3", "statement 4"]
+        assert cold.rows("select count(*) from memoryos.event where kind = 'knowledge_forgotten'") == [(4,)]
+
+
 class TestChangeOfPolicy:
     def test_ends_follow_the_policy_in_force_and_strength_stays(self, stack: Stack) -> None:
         """From 115 days to never and to 346, without a word of what was."""
