@@ -6,6 +6,7 @@ from uuid import UUID
 from sqlalchemy import Connection, text
 
 from memoryos_pipeline.domain.ids import conversation_id, scope_id
+from memoryos_pipeline.store.database import Database
 from memoryos_pipeline.store.search import ScopeKey
 from memoryos_pipeline.store.vectors import SpaceOwner, ensure_space
 
@@ -57,7 +58,7 @@ FILL_VECTORS = text("""
            decode('00', 'hex'), :terms
       from memoryos.turn where tenant_id = :tenant_id and scope_id = :scope_id
 """)
-ANALYZE = text("analyze memoryos.turn, memoryos.embedding, memoryos.posting, memoryos.posting_length")
+SETTLE = text("vacuum (analyze) memoryos.turn, memoryos.embedding, memoryos.posting, memoryos.posting_length")
 
 
 def fill_user(connection: Connection, tenant_id: UUID, user_id: str, *, turns: int, embedder: SpaceOwner) -> None:
@@ -72,6 +73,7 @@ def fill_user(connection: Connection, tenant_id: UUID, user_id: str, *, turns: i
         connection.execute(statement, values)
 
 
-def analyze(connection: Connection) -> None:
-    """Let the planner know what was filled in, as autovacuum would a minute later. Only the owner role may."""
-    connection.execute(ANALYZE)
+def settle(owner: Database) -> None:
+    """Vacuum and analyze what was filled in, as autovacuum would a minute later. Only the owner role may."""
+    with owner.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(SETTLE)

@@ -5,12 +5,14 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
-from memoryos_pipeline.cli.bench_recall import StandIn, _percentile
+from memoryos_pipeline.cli.bench_recall import Bench, Filler, StandIn, Times, _percentile
 from memoryos_pipeline.cli.main import app
+from memoryos_pipeline.embedded.first_run import TENANT_ID
 from memoryos_pipeline.models.hashing import HashingEmbedder
 from memoryos_pipeline.recall.search import Ask, search
 from memoryos_pipeline.stages.parts import Parts
-from memoryos_pipeline.store.synthetic import AGENT, TERMS_PER_TURN, analyze, fill_user
+from memoryos_pipeline.store.synthetic import AGENT, TERMS_PER_TURN, fill_user, settle
+from memoryos_pipeline.store.tenants import create_tenant
 from tests.conftest import Stack
 
 TURNS = 60
@@ -23,8 +25,7 @@ def parts(stack: Stack) -> Parts:
     with stack.app.transaction(stack.tenant_id) as connection:
         for user in ("first", "second"):
             fill_user(connection, stack.tenant_id, user, turns=TURNS, embedder=embedder)
-    with stack.owner.across_tenants() as connection:
-        analyze(connection)
+    settle(stack.owner)
     return Parts(database=stack.app, embedder=embedder, language_model=None)  # type: ignore[arg-type]
 
 
@@ -70,6 +71,28 @@ class TestStandIn:
         assert (stand_in.embed_query("a") != stand_in.embed_query("b")).any()
         assert float(stand_in.embed_query("a") @ stand_in.embed_query("a")) == pytest.approx(1.0)
         assert replace(stand_in) == stand_in
+
+
+class TestFiller:
+    def test_it_fills_up_to_a_size_with_those_who_are_asked_among_others(self, stack: Stack) -> None:
+        """Of 3,000 memories 1,000 are the small user's, the rest are other people's; progress counts all of them."""
+        create_tenant(stack.owner, TENANT_ID, "bench")
+        told: list[int] = []
+        filler = Filler(stack.app, stack.owner, HashingEmbedder(), told.append)
+        filler.fill_to(3_000, last=True)
+
+        assert (filler.users, sum(told)) == ({"user-1000", "other-0", "other-1"}, 3_000)
+
+    def test_a_measurement_splits_its_time(self, parts: Parts) -> None:
+        """Every question is counted once, for eight clients as for one; the parts sum to the whole."""
+        bench = Bench(replace(parts, database=parts.database), questions=20)
+        for user in ("first", "second"):
+            times = bench.search(user, clients=2)
+            assert len(times.total) == 20
+            assert all(sql > 0 for sql in times.sql)
+        figures = Times([4.0] * 20, [1.0] * 20, [2.0] * 20).figures("x")
+        assert figures["p95_ms_x"] == 4.0
+        assert (figures["embedding_ms_x"], figures["sql_ms_x"], figures["scoring_ms_x"]) == (1.0, 2.0, 1.0)
 
 
 class TestCommand:
