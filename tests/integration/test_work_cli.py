@@ -10,6 +10,7 @@ from typer.testing import CliRunner, Result
 from memoryos_pipeline.cli.main import app
 from memoryos_pipeline.store.heartbeats import beat
 from memoryos_pipeline.store.tenants import mint_key
+from memoryos_pipeline.store.vigilance import pause_kind
 from tests.conftest import Stack
 from tests.integration.readmodels.past import Past, live_a_past
 
@@ -47,6 +48,25 @@ RUNG = f"{READY}, enqueued_at = clock_timestamp() - interval '1 minute'"
 
 
 class TestWorkShow:
+    def test_says_by_which_message_and_why_it_failed(self, stack: Stack, past: Past) -> None:
+        """The Celery id leads to Flower, and the last error is there before anything is given up."""
+        task = "8d5b0f3e-1111-4222-8333-944445555666"
+        work_id = _set(stack, "merge", f"{LATER}, task_id = '{task}', last_error_class = 'transient', last_error = 'E'")
+
+        assert (_shown(work_id)["task_id"], _shown(work_id)["last_error"]) == (task, "E")
+        assert task in _run(str(work_id)).output
+        assert "transient: E" in _run(str(work_id)).output
+
+    def test_says_that_its_kind_is_paused(self, stack: Stack, past: Past) -> None:
+        """Whoever looks at a row that does not move learns who stopped it and how to let it go on."""
+        work_id = _set(stack, "merge", READY)
+        with stack.ledger_database.across_tenants() as connection:
+            pause_kind(connection, "merge", paused_by="operator", reason="a bad upload")
+
+        assert _shown(work_id)["waits_for"] == (
+            "waits for an operator: merge work is paused (a bad upload); `memoryos work resume merge`"
+        )
+
     @pytest.mark.parametrize(
         ("change", "words"),
         [
