@@ -27,6 +27,8 @@ from memoryos_pipeline.store.ledger import owe
 WORKERS = ("ingest,maintenance", "summarize,embed", "heat,forget", "distill,merge")
 """Queues of the workers; two processes serve each entry, so that eight can be killed."""
 PROCESSES_AN_ENTRY = 2
+KINDS = tuple(str(kind) for kind in STAGES if kind != WorkKind.MERGE_PAGE)
+"""Kinds of work that arise by themselves; a page is put back in line by a person."""
 RELAYS = 2
 """One goes on while another is started again."""
 MOST_OWED = 600
@@ -57,8 +59,8 @@ class Plan:
 
 def order_of_faults(plan: Plan) -> list[str]:
     """Return every fault in the order it happens: kills by kind as evenly as can be, all shuffled by the seed."""
-    targets = [*STAGES, "ingest", "relay", "api"]
-    kills = [str(targets[n % len(targets)]) for n in range(plan.kills)]
+    targets = [*KINDS, "ingest", "relay", "api"]
+    kills = [targets[n % len(targets)] for n in range(plan.kills)]
     faults = [*kills, *["flush"] * plan.flushes, *["database"] * plan.database_restarts]
     Random(plan.seed).shuffle(faults)  # noqa: S311 - repeatable on purpose
     return faults
@@ -165,7 +167,7 @@ class Campaign:
     def _kill_at_work(self, kind: str, served: Sequence[Member], traffic: Traffic) -> tuple[Member, list[str]] | None:
         """Kill a worker while it holds a row of a kind; None when none did within a moment."""
         deadline = time.monotonic() + AIM_SECONDS
-        while kind in STAGES and time.monotonic() < deadline:
+        while kind in KINDS and time.monotonic() < deadline:
             self._keep_house(traffic)
             with self._cluster.ledger.across_tenants() as connection:
                 pid = owner_of_kind(connection, kind)

@@ -6,11 +6,11 @@ from datetime import timedelta
 import pytest
 
 from memoryos_pipeline.failpoints import parse_failpoints
+from memoryos_pipeline.faults.campaign import KINDS
 from memoryos_pipeline.faults.checking import check
 from memoryos_pipeline.faults.cluster import Cluster, Ground
 from memoryos_pipeline.faults.journal import ClientJournal
 from memoryos_pipeline.faults.traffic import Traffic
-from memoryos_pipeline.pipeline import STAGES
 from memoryos_pipeline.store.clock import freeze_clock, read_now
 from tests.faults.stub_clusters import cluster_with_stub, count_repeats
 from tests.stub_server.server import StubServer
@@ -18,7 +18,7 @@ from tests.stub_server.server import StubServer
 EVERYWHERE = ("after_claim", "before_commit", "after_commit_before_ack")
 PAID = ("summarize", "distill", "merge")
 WORKER = [
-    *(f"{point}:{kind}" for kind in STAGES for point in EVERYWHERE),
+    *(f"{point}:{kind}" for kind in KINDS for point in EVERYWHERE),
     *(f"{point}:{kind}" for kind in PAID for point in ("after_llm", "after_journal")),
     *("mid_batch:merge", "mid_batch:forget", "after_tombstone:forget", "between_rows"),
     *("after_claim:ingest", "before_commit:turns", "after_commit_before_ack:ingest"),
@@ -71,7 +71,7 @@ class TestKill:
         # Pages cool and knowledge fades when time passes; that is work of its own kinds.
         for days, kind in ((0, "merge"), (30, "heat"), (300, "forget")):
             _let_pass(cluster, days=days)
-            points = [point for point in WORKER if f":{kind}" in point]
+            points = [point for point in WORKER if point.partition(":")[2] == kind]
             cluster.wait_until(lambda points=points: not _missing(cluster, points), seconds=DRAIN_SECONDS)
         cluster.drain(DRAIN_SECONDS)
 

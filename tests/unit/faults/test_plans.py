@@ -4,10 +4,9 @@ from collections import Counter
 
 import pytest
 
-from memoryos_pipeline.faults.campaign import Plan, order_of_faults
+from memoryos_pipeline.faults.campaign import KINDS, Plan, order_of_faults
 from memoryos_pipeline.faults.recovery import Spans
 from memoryos_pipeline.faults.traffic import stories
-from memoryos_pipeline.pipeline import STAGES
 
 PLAN = Plan(turns=1_000, kills=140, flushes=30, database_restarts=10, seed=7)
 
@@ -23,7 +22,7 @@ class TestOrderOfFaults:
         """Every kind of work, the queue's way in, relay and API die about equally often."""
         counts = Counter(order_of_faults(PLAN))
         assert (counts.pop("flush"), counts.pop("database")) == (30, 10)
-        assert set(counts) == {*STAGES, "ingest", "relay", "api"}
+        assert set(counts) == {*KINDS, "ingest", "relay", "api"}
         assert max(counts.values()) - min(counts.values()) <= 1
 
 
