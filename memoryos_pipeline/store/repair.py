@@ -149,9 +149,18 @@ UNOWED_ADVANCE = text("""
       cross join lateral (select count(*) as turns from memoryos.turn t
                            where t.tenant_id = c.tenant_id and t.conversation_id = c.conversation_id
                              and t.seq > c.sealed_through) hot
+      join memoryos.scope s on s.tenant_id = c.tenant_id and s.scope_id = c.scope_id
+      left join lateral (
+           select o.settings from memoryos.policy o
+            where o.tenant_id = s.tenant_id and (o.user_id = s.user_id or o.user_id is null)
+            order by o.user_id nulls last, o.version desc limit 1) own on true
      where c.tenant_id = :tenant_id and c.sealed_through < c.next_seq - 1 and hot.turns > 0
-       and (hot.turns > :capacity_turns or c.closed_at is not null
-            or c.last_activity_at <= memoryos.now() - (:idle_minutes + :grace_minutes) * interval '1 minute')
+       and (c.closed_at is not null
+            or (hot.turns > coalesce(cast(own.settings ->> 'hot_capacity_turns' as integer), :capacity_turns)
+                and coalesce(own.settings ->> 'hot', '') <> 'token_budget'
+                and coalesce(own.settings ->> 'page_unit', '') <> 'tokens')
+            or c.last_activity_at <= memoryos.now() - interval '1 minute'
+                 * (coalesce(s.idle_flush_minutes, :idle_minutes) + :grace_minutes))
        and not exists (select from memoryos.work w
                         where w.tenant_id = c.tenant_id and w.kind = 'advance'
                           and w.subject_key = cast(c.conversation_id as text)

@@ -4,12 +4,14 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import text
 
 from memoryos_pipeline.domain.policies import DEFAULT, Policy
 from memoryos_pipeline.domain.policies_presets import PRESETS
 from memoryos_pipeline.domain.work import WorkKind
 from memoryos_pipeline.stages.advance import advance
 from memoryos_pipeline.store.policies import find_policy, list_versions, set_policy
+from memoryos_pipeline.store.repair import repair_tenant
 from memoryos_pipeline.store.sweeps import owe_due
 from tests.builders import START, count_statements, create_scope, numbered, record, rows, set_clock
 from tests.conftest import Stack
@@ -116,6 +118,19 @@ class TestSweep:
         Walk(stack).run(advance, WorkKind.ADVANCE)
 
         assert _pages(stack) == sealed
+
+
+class TestRepair:
+    def test_what_a_policy_keeps_in_hot_is_no_damage(self, stack: Stack) -> None:
+        """Twenty turns under a capacity of fifty are as they should be; without the policy they would be owed."""
+        _set(stack, Policy(hot_capacity_turns=50), user_id="maya")
+        record(stack, *numbered(20))
+        assert repair_tenant(stack.owner, stack.tenant_id) == []
+        record(stack, *numbered(20), user_id="jun")
+        with stack.ledger_database.across_tenants() as connection:
+            connection.execute(text("update memoryos.work set state = 'done' where kind = 'advance'"))
+
+        assert len(repair_tenant(stack.owner, stack.tenant_id)) == 1
 
 
 class TestBurst:
