@@ -43,7 +43,7 @@ QUIET_SECONDS = ROWS / 50
 PAUSE_SECONDS = 0.2
 CHAPTER = 500
 BATCH = 5
-DRAIN_SECONDS = 120.0 + ROWS / 5
+DRAIN_SECONDS = 400.0 + ROWS / 5
 DEAD = text("""
     select split_part(w.subject_key, '!', 2), w.state, max(w.attempts), max(w.executions), min(d.error_class), count(*)
       from memoryos.work w left join memoryos.dead_letter d using (work_id)
