@@ -12,6 +12,7 @@ from memoryos_pipeline.domain.errors import ModelError
 from memoryos_pipeline.domain.ids import mint_id, scope_id
 from memoryos_pipeline.domain.policies import Policy
 from memoryos_pipeline.models.protocols import Vector
+from memoryos_pipeline.recall.bias import biased
 from memoryos_pipeline.recall.doubt import find_doubt
 from memoryos_pipeline.recall.features import Candidates, build_candidates
 from memoryos_pipeline.recall.gather import KINDS, Arms, Evidence, gather
@@ -76,7 +77,7 @@ def search(parts: RecallParts, tenant_id: UUID, ask: Ask) -> Retrieval:
         arms = Arms(_searched(ask.kinds), reading.vector, include_history=ask.include_history)
         evidence = gather(connection, key, reading.question, frame=reading.frame, arms=arms)
         candidates = build_candidates(evidence, heat_half_life_days=policy.heat_half_life_days)
-        ranked = _rank(evidence, candidates, ask.kinds, profile=ask.profile or policy.ranking)
+        ranked = _rank(evidence, candidates, ask, policy)
         results = describe(connection, key, ranked, limit=ask.limit)
     if reading.vector is not None and not len(evidence.dense.owners) and evidence.has_indexed_turns:
         reading.degraded.append(DEGRADED_NO_VECTORS)
@@ -84,9 +85,10 @@ def search(parts: RecallParts, tenant_id: UUID, ask: Ask) -> Retrieval:
     return Retrieval(mint_id(), key, results, evidence, tuple(reading.degraded), not_said)
 
 
-def _rank(evidence: Evidence, candidates: Candidates, kinds: Sequence[str], *, profile: str) -> Ranked:
-    ranking = rank_as(profile, candidates, query_terms=len(evidence.question.terms))
-    shown = [number for number, kind in enumerate(KINDS) if kind in kinds]
+def _rank(evidence: Evidence, candidates: Candidates, ask: Ask, policy: Policy) -> Ranked:
+    ranking = rank_as(ask.profile or policy.ranking, candidates, query_terms=len(evidence.question.terms))
+    ranking = biased(ranking, candidates, policy)
+    shown = [number for number, kind in enumerate(KINDS) if kind in ask.kinds]
     order = ranking.order[np.isin(candidates.kinds[ranking.order], shown)]
     return Ranked(evidence, candidates, ranking, order)
 
