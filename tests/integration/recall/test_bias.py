@@ -13,8 +13,6 @@ from tests.conftest import Stack
 AGE = text("""
     update memoryos.knowledge set last_reinforced_at = memoryos.now() - interval '2 years' where content = :old
 """)
-    "update memoryos.knowledge set last_reinforced_at = memoryos.now() - interval '2 years' where content = :old"
-)
 
 
 class TestBias:
