@@ -9,11 +9,12 @@ from rich.console import Console
 from rich.table import Table
 
 
-def faults(
+def faults(  # noqa: PLR0913, PLR0917 - one option each
     turns: Annotated[int, typer.Option(min=100, help="Turns to send, both ways in.")] = 2_000,
     kills: Annotated[int, typer.Option(min=0, help="SIGKILLs, spread over work kinds, ingest, relay, API.")] = 24,
     flushes: Annotated[int, typer.Option(min=0, help="FLUSHALLs of the broker.")] = 5,
     database_restarts: Annotated[int, typer.Option(min=0, help="Restarts of Postgres, fast and at once.")] = 2,
+    freezes: Annotated[int, typer.Option(min=0, help="Workers stopped past their lease, then let go on.")] = 3,
     seed: Annotated[int | None, typer.Option(help="Repeats the turns and the order of faults of a run.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -28,7 +29,9 @@ def faults(
     seed = secrets.randbelow(2**32) if seed is None else seed
     told = Console(stderr=True)
     told.print(f"seed {seed}; repeat the turns and the order of faults with --seed {seed}")
-    plan = Plan(turns=turns, kills=kills, flushes=flushes, database_restarts=database_restarts, seed=seed)
+    plan = Plan(
+        turns=turns, kills=kills, flushes=flushes, database_restarts=database_restarts, seed=seed, freezes=freezes
+    )
     with temporary_ground() as ground, Cluster(ground, **NARROW) as cluster:
         figures = Campaign(cluster, plan, say=told.print).run()
     if as_json:

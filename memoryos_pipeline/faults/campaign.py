@@ -17,7 +17,7 @@ from memoryos_pipeline.faults.checking import Verdict, check
 from memoryos_pipeline.faults.cluster import Cluster
 from memoryos_pipeline.faults.journal import ClientJournal, read_journal
 from memoryos_pipeline.faults.members import POLL_SECONDS, Member
-from memoryos_pipeline.faults.recovery import Orphans, Spans, restart_database, wipe_broker
+from memoryos_pipeline.faults.recovery import Orphans, Spans, freeze_at_work, restart_database, wipe_broker
 from memoryos_pipeline.faults.traffic import Traffic
 from memoryos_pipeline.pipeline import STAGES
 from memoryos_pipeline.readmodels.fault_figures import count_executions, owner_of_kind
@@ -34,6 +34,7 @@ RELAYS = 2
 MOST_OWED = 600
 """Callers hold back while more work is owed than this, so that faults meet turns on their way in to the end."""
 AHEAD_TURNS = 200
+PAST_LEASE_SECONDS = 2.0
 LOOK_SECONDS = 0.5
 AIM_SECONDS = 3.0
 AIM_POLL_SECONDS = 0.005
@@ -55,6 +56,7 @@ class Plan:
     flushes: int
     database_restarts: int
     seed: int
+    freezes: int = 0
 
 
 def order_of_faults(plan: Plan) -> list[str]:
@@ -62,6 +64,7 @@ def order_of_faults(plan: Plan) -> list[str]:
     targets = [*KINDS, "ingest", "relay", "api"]
     kills = [targets[n % len(targets)] for n in range(plan.kills)]
     faults = [*kills, *["flush"] * plan.flushes, *["database"] * plan.database_restarts]
+    faults += ["freeze"] * plan.freezes
     Random(plan.seed).shuffle(faults)  # noqa: S311 - repeatable on purpose
     return faults
 
@@ -74,6 +77,7 @@ class Tally:
     held_at_death: Counter[str] = field(default_factory=Counter)
     flushes: int = 0
     database_restarts: int = 0
+    freezes: int = 0
     broker: Spans = field(default_factory=Spans)
     database: Spans = field(default_factory=Spans)
 
@@ -149,9 +153,28 @@ class Campaign:
             at_once = self._tally.database_restarts % 2 == 1
             self._tally.database.seconds.append(restart_database(self._cluster, at_once=at_once))
             self._tally.database_restarts += 1
+        elif fault == "freeze":
+            self._freeze(traffic)
         else:
             self._kill(fault, traffic)
             self._tally.kills[fault] += 1
+
+    def _freeze(self, traffic: Traffic) -> None:
+        """Stop a worker with work in hand until its lease is over and others are at it; then let it go on."""
+        deadline = time.monotonic() + AIM_SECONDS
+        while time.monotonic() < deadline:
+            victim = self._chance.choice([member for member in self._workers if member.is_running])
+            if freeze_at_work(self._cluster, victim):
+                self._tally.freezes += 1
+                self._go_on_for(self._lease_seconds + PAST_LEASE_SECONDS, traffic)
+                victim.thaw()
+                return
+            victim.thaw()
+            time.sleep(AIM_POLL_SECONDS)
+
+    @property
+    def _lease_seconds(self) -> float:
+        return float(self._cluster.environment()["MEMORYOS_LEASE_SECONDS"])
 
     def _kill(self, target: str, traffic: Traffic) -> None:
         if target in ("relay", "api"):
@@ -190,6 +213,10 @@ class Campaign:
         with self._cluster.app.transaction(tenant_id) as connection:
             owe(connection, tenant_id, [_forgetting(scope) for scope in scopes])
 
+    def _go_on_for(self, seconds: float, traffic: Traffic) -> None:
+        until = time.monotonic() + seconds
+        self._go_on_until(lambda: time.monotonic() >= until, traffic)
+
     def _go_on_until(self, claim: Callable[[], bool], traffic: Traffic) -> None:
         """Keep house until a claim holds: start the dead again, hold callers back or let them go, time recoveries."""
         while not claim():
@@ -224,6 +251,7 @@ class Campaign:
             "rows_held_at_death": dict(sorted(tally.held_at_death.items())),
             "flushes": tally.flushes,
             "database_restarts": tally.database_restarts,
+            "freezes": tally.freezes,
             "lost": len(verdict.lost),
             "unexpected": len(verdict.unexpected),
             "doubled": len(verdict.duplicated) + len(verdict.doubled_effects),
@@ -234,7 +262,7 @@ class Campaign:
             "effects": effects,
             "executions_per_effect": round(executions / effects, 4) if effects else None,
             "fenced_completions": self._cluster.count_written('"work_fenced"'),
-            "lease_seconds": float(self._cluster.environment()["MEMORYOS_LEASE_SECONDS"]),
+            "lease_seconds": self._lease_seconds,
             "recovery_seconds": {
                 "worker_kill": self._orphans.offered.figures(),
                 "worker_kill_taken_over": self._orphans.taken.figures(),

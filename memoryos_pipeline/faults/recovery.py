@@ -35,6 +35,13 @@ class Spans:
         return {"count": len(self.seconds), "p50": self.percentile(0.5), "p99": self.percentile(0.99), "max": longest}
 
 
+def freeze_at_work(cluster: Cluster, member: Member) -> list[tuple[Held, str]]:
+    """Freeze a worker; return the rows it holds and their kinds, which cannot change until it is thawed or killed."""
+    member.freeze()
+    with cluster.ledger.across_tenants() as connection:
+        return held_by(connection, member.pid)
+
+
 class Orphans:
     """Rows that dead workers held, until somebody else has taken each over."""
 
@@ -53,9 +60,7 @@ class Orphans:
 
         With `at_work_on` it is killed only if it holds a row of that kind; otherwise it goes on, and None is returned.
         """
-        member.freeze()  # what it holds must not change between the look and the kill
-        with self._cluster.ledger.across_tenants() as connection:
-            held = held_by(connection, member.pid)
+        held = freeze_at_work(self._cluster, member)
         kinds = [kind for _, kind in held]
         if at_work_on is not None and at_work_on not in kinds:
             member.thaw()

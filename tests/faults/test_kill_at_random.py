@@ -12,7 +12,7 @@ TURNS, KILLS, FLUSHES, RESTARTS = 800, 11, 2, 1
 class TestCampaign:
     def test_nothing_is_lost_or_doubled(self, ground: Ground, seed: int) -> None:
         """Eight workers, relay and API killed in an order of chance: nothing is lost, doubled, unexpected or broken."""
-        plan = Plan(turns=TURNS, kills=KILLS, flushes=FLUSHES, database_restarts=RESTARTS, seed=seed)
+        plan = Plan(turns=TURNS, kills=KILLS, flushes=FLUSHES, database_restarts=RESTARTS, seed=seed, freezes=1)
         with Cluster(ground, **NARROW) as cluster:
             figures = Campaign(cluster, plan).run()
 
