@@ -13,6 +13,7 @@ from memoryos_pipeline.embedded.process import kill_session, start_program
 
 POLL_SECONDS = 0.05
 STOP_SECONDS = 40.0
+READY_SECONDS = 120.0
 
 
 def wait_until(claim: Callable[[], object], *, seconds: float) -> bool:
@@ -46,7 +47,7 @@ class Member:
         self.starts, self.is_wanted = self.starts + 1, True
         return self
 
-    def ready(self, seconds: float = 60.0) -> "Member":
+    def ready(self, seconds: float = READY_SECONDS) -> "Member":
         """Return once it does its work. Raises TimeoutError with what it wrote."""
         if not wait_until(lambda: not self.is_running or self.is_ready(self), seconds=seconds) or not self.is_running:
             raise TimeoutError(f"{self.name} did not start: {self.written()[-2000:]}")

@@ -8,7 +8,7 @@ from memoryos_pipeline.faults.journal import ClientJournal
 from memoryos_pipeline.faults.load import HttpWriter, conversation
 from memoryos_pipeline.readmodels.fault_figures import rung_rows
 
-DRAIN_SECONDS = 120.0
+DRAIN_SECONDS = 240.0
 TIMES = 3
 
 

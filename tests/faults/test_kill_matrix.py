@@ -29,7 +29,8 @@ WORKERS = 3
 TURNS = 400
 ENOUGH_ATTEMPTS = "40"
 """Here every kind is killed again and again while the same few rows are about: none is to be given up for that."""
-DRAIN_SECONDS = 240.0
+DRAIN_SECONDS = 480.0
+"""A bound for a machine that does other things too; forty processes are started again."""
 
 
 def _kills(points: list[str]) -> dict[str, str]:

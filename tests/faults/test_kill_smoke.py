@@ -7,7 +7,7 @@ from memoryos_pipeline.faults.cluster import Cluster
 from memoryos_pipeline.faults.journal import ClientJournal
 from memoryos_pipeline.faults.load import LANGUAGES, HttpWriter, QueueWriter, conversation
 
-DRAIN_SECONDS = 90.0
+DRAIN_SECONDS = 240.0
 
 
 @pytest.mark.slow

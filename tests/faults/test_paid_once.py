@@ -11,7 +11,7 @@ from memoryos_pipeline.faults.load import HttpWriter, conversation
 from tests.faults.stub_clusters import cluster_with_stub, count_repeats
 from tests.stub_server.server import StubServer
 
-DRAIN_SECONDS = 120.0
+DRAIN_SECONDS = 240.0
 TURNS = 80
 
 

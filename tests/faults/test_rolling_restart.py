@@ -12,7 +12,7 @@ ROUNDS = 3
 TURNS = 400
 ROWS_BETWEEN = 15
 GRACE_SECONDS = 30.0
-DRAIN_SECONDS = 120.0
+DRAIN_SECONDS = 240.0
 
 
 def _count_done(cluster: Cluster) -> int:

@@ -9,7 +9,7 @@ from memoryos_pipeline.faults.traffic import Traffic
 from memoryos_pipeline.settings import QUEUES
 
 TURNS = 400
-DRAIN_SECONDS = 120.0
+DRAIN_SECONDS = 240.0
 STAMPED = ("maintenance", "summarize", "embed", "heat")
 
 
