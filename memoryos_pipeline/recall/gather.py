@@ -1,7 +1,7 @@
 """Gathers what may answer a question in one read: dense and lexical candidates, their neighbours, the fresh tail."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -26,6 +26,7 @@ from memoryos_pipeline.recall.columns import (
 )
 from memoryos_pipeline.recall.question import Question
 from memoryos_pipeline.store.search import (
+    DATED_LIMIT,
     KNOWLEDGE_LAYOUT,
     PAGE_LAYOUT,
     POSTING_LAYOUT,
@@ -42,7 +43,7 @@ from memoryos_pipeline.store.search import (
     read_statistics,
     read_turns,
 )
-from memoryos_pipeline.store.vectors import NEAR_LAYOUT, read_nearest
+from memoryos_pipeline.store.vectors import NEAR_LAYOUT, Near, read_nearest
 
 KINDS: tuple[OwnerKind, ...] = ("turn", "knowledge", "page")
 """The kinds by their numbers in every column."""
@@ -56,6 +57,8 @@ MAX_SPANS = 16
 ALL_TIME = (datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC))
 POSTING_BUDGET = 4_000
 """Postings read at most to find candidates; terms beyond it only score what others found."""
+EXACT_UP_TO = 20_000
+"""Turns of a memory up to which every vector is compared; beyond, an approximate index is used where there is one."""
 WHOLE_BUDGET = 20_000
 """The same where the whole memory is scored and nothing has to be found."""
 
@@ -116,8 +119,8 @@ class Arms:
 
 def gather(connection: Connection, key: ScopeKey, question: Question, *, frame: Frame, arms: Arms) -> Evidence:
     """Run every arm and read the union."""
-    dense = _dense(connection, key, frame=frame, arms=arms)
     index, common = _lexical(connection, key, question.terms, kinds=arms.kinds)
+    dense = _dense(connection, key, question, frame=frame, arms=arms, turns=index.count(TURN))
     best = index.best(LEXICAL_LIMIT)
     owners = np.concatenate([dense.owners, index.owners[best]])
     kinds = np.concatenate([dense.kinds, index.kinds[best]])
@@ -180,13 +183,17 @@ def _evidence(
     )
 
 
-def _dense(connection: Connection, key: ScopeKey, *, frame: Frame, arms: Arms) -> Dense:
+def _dense(connection: Connection, key: ScopeKey, question: Question, *, frame: Frame, arms: Arms, turns: int) -> Dense:
     if arms.vector is None or frame.space_id is None:
         return Dense(NO_IDS, np.empty(0, dtype=np.intp), np.empty(0))
-    packed = read_nearest(
-        connection, key.bind(), frame.space_id, owner_kinds=arms.kinds, vector=arms.vector.tolist(), limit=DENSE_LIMIT
-    )
+    near = Near(frame.space_id, arms.kinds, arms.vector.tolist(), DENSE_LIMIT)
+    packed = read_nearest(connection, key.bind(), near, approximate=frame.has_hnsw and turns > EXACT_UP_TO)
     found = unpack(packed, NEAR_LAYOUT)
+    if question.windows and turns > WHOLE_SCOPE:
+        span = (question.windows[0].start, question.windows[0].end)
+        packed = read_nearest(connection, key.bind(), replace(near, limit=DATED_LIMIT, span=span))
+        found = np.concatenate([found, unpack(packed, NEAR_LAYOUT)])
+        found = found[np.sort(np.unique(ids_of(found), return_index=True)[1])]
     return Dense(ids_of(found), _numbers(arms.kinds)[found["kind"] - 1], found["cosine"].astype(np.float64))
 
 

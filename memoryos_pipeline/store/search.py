@@ -31,7 +31,10 @@ FRAME = text("""
            coalesce((select jsonb_agg(jsonb_build_array(speaker, role)) from spoken), '[]') as speakers,
            (select space_id from memoryos.vector_space
              where model = :model and revision = :revision and dimensions = :dimensions
-               and token_cap = :token_cap) as space_id
+               and token_cap = :token_cap) as space_id,
+           (select to_regclass('memoryos.embedding_hnsw_' || space_id) is not null from memoryos.vector_space
+             where model = :model and revision = :revision and dimensions = :dimensions
+               and token_cap = :token_cap) as has_hnsw
 """)
 
 STATISTICS = text("""
@@ -223,11 +226,15 @@ class ScopeKey:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What has to be known before a question can be read: the time, who speaks (name, role), the vector space."""
+    """What has to be known before a question can be read: the time, who speaks (name, role), the vector space.
+
+    `has_hnsw` tells whether the space has an approximate index.
+    """
 
     now: datetime
     speakers: tuple[tuple[str, str], ...]
     space_id: int | None
+    has_hnsw: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +282,7 @@ def read_frame(connection: Connection, key: ScopeKey, embedder: SpaceOwner) -> F
     """Return the time, the speakers of the scope (64 at most) and the embedder's vector space, if it has any vector."""
     space = {name: getattr(embedder, name) for name in ("model", "revision", "dimensions", "token_cap")}
     row = connection.execute(FRAME, key.bind(speaker_limit=SPEAKER_LIMIT, **space)).one()
-    return Frame(row.now, tuple((name, role) for name, role in row.speakers), row.space_id)
+    return Frame(row.now, tuple((name, role) for name, role in row.speakers), row.space_id, bool(row.has_hnsw))
 
 
 def read_statistics(

@@ -1,6 +1,11 @@
-"""Vectors: which model made them, where they are kept, and who is nearest. Exact, within one scope."""
+"""Vectors: which model made them, where they are kept, and who is nearest within one scope.
+
+Exact by a scan of the scope; a space that holds very large scopes may be given an approximate index.
+"""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from typing import Any, Protocol
 from uuid import UUID
@@ -33,20 +38,47 @@ GET_VECTORS = text("""
      where tenant_id = :tenant_id and space_id = :space_id and owner_kind = :owner_kind
        and owner_id = any(cast(:owner_ids as uuid[]))
 """)
-# The cast names the dimensions, so that an HNSW index on the same expression can serve a very large scope.
+# Exact: the bare column, which no approximate index serves.
 NEAREST = """
+    select owner_kind, owner_id, 1 - distance as cosine
+      from (select owner_kind, owner_id, vec <=> cast(:vector as public.halfvec(DIMENSIONS)) as distance
+              from memoryos.embedding
+             where tenant_id = :tenant_id and scope_id = :scope_id and space_id = :space_id
+               and owner_kind = any(cast(:owner_kinds as text[]))
+             order by vec <=> cast(:vector as public.halfvec(DIMENSIONS)) limit :limit) near
+     order by distance, owner_kind, owner_id
+"""
+# Approximate: the expression and the space, written out, of the index that BUILD_HNSW makes.
+NEAREST_HNSW = """
     select owner_kind, owner_id, 1 - distance as cosine
       from (select owner_kind, owner_id,
                    cast(vec as public.halfvec(DIMENSIONS)) <=> cast(:vector as public.halfvec(DIMENSIONS)) as distance
               from memoryos.embedding
-             where tenant_id = :tenant_id and scope_id = :scope_id and space_id = :space_id
+             where space_id = SPACE_ID and tenant_id = :tenant_id and scope_id = :scope_id
                and owner_kind = any(cast(:owner_kinds as text[]))
              order by cast(vec as public.halfvec(DIMENSIONS)) <=> cast(:vector as public.halfvec(DIMENSIONS))
              limit :limit) near
      order by distance, owner_kind, owner_id
 """
+WITHIN = """
+               and exists (select from memoryos.posting_length l
+                            where l.tenant_id = :tenant_id and l.scope_id = :scope_id and l.owner_kind = 'turn'
+                              and l.owner_id = embedding.owner_id and l.at >= :starts_at and l.at < :ends_at)
+             order by"""
+"""What is said in a span of time."""
+BUILD_HNSW = """
+    create index if not exists embedding_hnsw_SPACE_ID on memoryos.embedding
+     using hnsw ((cast(vec as public.halfvec(DIMENSIONS))) public.halfvec_cosine_ops) where space_id = SPACE_ID
+"""
+# Without a sort only the index gives the order; a scan goes on until the filters leave enough.
+USE_HNSW = text("""
+    select set_config('enable_sort', 'off', true), set_config('hnsw.iterative_scan', 'strict_order', true),
+           set_config('hnsw.ef_search', '400', true), set_config('hnsw.max_scan_tuples', '200000', true)
+""")
+LEAVE_HNSW = text("select set_config('enable_sort', 'on', true)")
 NEAR_LAYOUT = (("owner_id", "S16"), ("kind", ">i4"), ("cosine", ">f8"))
 """`kind` is a place in the list that was asked for, from 1."""
+NEAR_BYTES = 28
 PACKED = """
     select string_agg(uuid_send(owner_id) || int4send(array_position(cast(:owner_kinds as text[]), owner_kind))
                       || float8send(cosine), '')
@@ -163,21 +195,40 @@ def nearest(  # noqa: PLR0913, PLR0917 - the whole key of a search
     return [(kind, owner_id, float(cosine)) for kind, owner_id, cosine in rows]
 
 
-def read_nearest(
-    connection: Connection,
-    key: dict[str, Any],
-    space_id: int,
-    *,
-    owner_kinds: Sequence[str],
-    vector: Iterable[float],
-    limit: int,
-) -> bytes:
-    """Return records (NEAR_LAYOUT) of what is nearest in the scope that `key` binds, best first."""
-    numbers = [float(number) for number in vector]
+@dataclass(frozen=True, slots=True)
+class Near:
+    """What to look for in one space: kinds, the vector, how many; only turns of a span of time when one is given."""
+
+    space_id: int
+    owner_kinds: Sequence[str]
+    vector: Sequence[float]
+    limit: int
+    span: tuple[datetime, datetime] | None = None
+
+
+def read_nearest(connection: Connection, key: dict[str, Any], near: Near, *, approximate: bool = False) -> bytes:
+    """Return records (NEAR_LAYOUT) of what is nearest in the scope that `key` binds, best first.
+
+    `approximate` walks the space's HNSW index; when that ends before `limit` is reached, the scan is made exact.
+    """
+    starts_at, ends_at = near.span or (None, None)
     values = {
-        **key, "space_id": space_id, "owner_kinds": list(owner_kinds), "vector": vector_text(numbers), "limit": limit,
+        **key, "space_id": near.space_id, "owner_kinds": list(near.owner_kinds), "vector": vector_text(near.vector),
+        "limit": near.limit, "starts_at": starts_at, "ends_at": ends_at,
     }  # fmt: skip
-    return connection.execute(_packed_query(len(numbers)), values).scalar() or b""
+    shape = (len(near.vector), near.span is not None)
+    if approximate:
+        connection.execute(USE_HNSW)
+        found: bytes = connection.execute(_packed_query(*shape, space_id=near.space_id), values).scalar() or b""
+        connection.execute(LEAVE_HNSW)
+        if len(found) >= near.limit * NEAR_BYTES:
+            return found
+    return connection.execute(_packed_query(*shape), values).scalar() or b""
+
+
+def build_hnsw(connection: Connection, space_id: int, *, dimensions: int) -> None:
+    """Give a space an approximate index for its very large memories. Only the owner role may; inserts wait for it."""
+    connection.execute(text(_written(BUILD_HNSW, dimensions, space_id)))
 
 
 def remove_index_rows(connection: Connection, tenant_id: UUID, owner_kind: str, owner_ids: Sequence[UUID]) -> None:
@@ -196,10 +247,17 @@ def vector_text(vector: Iterable[float]) -> str:
 
 @cache
 def nearest_query(dimensions: int) -> TextClause:
-    """Return the search statement for vectors of this length."""
-    return text(NEAREST.replace("DIMENSIONS", str(int(dimensions))))
+    """Return the exact search statement for vectors of this length."""
+    return text(_written(NEAREST, dimensions, 0))
 
 
 @cache
-def _packed_query(dimensions: int) -> TextClause:
-    return text(PACKED.replace("NEAREST", nearest_query(dimensions).text))
+def _packed_query(dimensions: int, is_within: bool, *, space_id: int | None = None) -> TextClause:
+    written = _written(NEAREST if space_id is None else NEAREST_HNSW, dimensions, space_id or 0)
+    if is_within:
+        written = written.replace("             order by", WITHIN.removeprefix("\n"), 1)
+    return text(PACKED.replace("NEAREST", written))
+
+
+def _written(statement: str, dimensions: int, space_id: int) -> str:
+    return statement.replace("DIMENSIONS", str(int(dimensions))).replace("SPACE_ID", str(int(space_id)))
