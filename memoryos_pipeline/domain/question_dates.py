@@ -54,6 +54,10 @@ def without_dates(text: str) -> str:
     for pattern, _ in _PATTERNS:
         rest = pattern.sub(lambda match: CUT * len(match.group()), rest)
     marked = "".join(CUT if mark == CUT else letter for letter, mark in zip(text, rest, strict=True))
+    for match in re.finditer(f"{CUT}+", marked):
+        start, end = match.span()
+        if _SINCE.search(text[:end]) or _SINCE_BEHIND.match(text[end:]):
+            marked = marked[:start] + text[start:end] + marked[end:]
     left = re.sub(r"\s+(?=[,.!?])", "", " ".join(_HELD.sub(" ", marked).split()))
     return left if sum(map(str.isalnum, left)) >= LEAST_LEFT else text
 
@@ -186,11 +190,16 @@ _PATTERNS = tuple((re.compile(shape), resolve) for shape, resolve in _SHAPES)
 
 
 _HELD = re.compile(
-    rf"(?:\b(?:on|in|during|since|until|by|of|the|at|from|around|back)\s+)*{CUT}+"
-    r"(?:には|に|の|は|から|まで|ごろ|頃|에는|에|의|부터|쯤|的)?",
+    rf"(?:\b(?:on|in|during|by|of|the|at|around|back)\s+)*{CUT}+"
+    r"(?:には|に|の|は|ごろ|頃|에는|에|의|쯤|的)?",
     re.IGNORECASE,
 )
 """A date with the words that only tie it to the sentence."""
+_SINCE = re.compile(r"\b(?:since|until|till|from)\s+[^,.!?]{1,20}$", re.IGNORECASE)
+_SINCE_BEHIND = re.compile(
+    r"\s*(?:から|まで|以来|以降|부터|까지|이후|起|以来|以后|为止|onwards?\b|on\b)", re.IGNORECASE
+)
+"""Where something began or ended is what it is about, and no day to look at."""
 _ASKS_WHEN = re.compile(
     r"\bwhen\b|\bhow (?:long|old|often|recently|many (?:days|weeks|months|years|hours|minutes))\b"
     r"|\b(?:what|which) (?:date|day|month|year|time|week|season)\b|\bsince when\b"

@@ -13,6 +13,11 @@ GENERIC = frozenset({"user", "assistant", "system", "tool", "human", "ai", "bot"
 MIN_NICKNAME = 3
 """A capitalized beginning of a name this long stands for it (Mel for Melanie), when it fits one speaker only."""
 HONORIFICS = "さん|ちゃん|くん|君|様|さま|先輩|先生|씨|님|군|양|同学|老师|小姐|女士|哥|姐"
+PARTICLES = (
+    "には|にも|では|とは|との|からの|からは|は|が|の|を|に|と|も|へ"
+    "|에게는|에게서|에게|한테|께서|에는|이는|이가|이의|이랑|은|는|이|가|의|을|를|와|과|도|랑|的"
+)
+"""What ties a name to a Japanese, Korean or Chinese sentence, as an apostrophe and s do in English."""
 WRITTEN_WITHOUT_SPACES = re.compile(f"[{HAN}{HANGUL}{HIRAGANA}{KATAKANA}]")
 WHOLLY_UNSPACED = re.compile(f"[{HAN}]+|[{HANGUL}]+")
 NAMELIKE = re.compile(rf"(?<!\w)[{LATIN}]+|[{KATAKANA}]+")
@@ -98,7 +103,7 @@ def _unspaced_parts(name: str) -> tuple[str, ...]:
 def _pattern(word: str) -> re.Pattern[str]:
     if WRITTEN_WITHOUT_SPACES.search(word):
         honorific = f"(?:{HONORIFICS})" if len(word) == 1 else f"(?:{HONORIFICS})?"
-        return re.compile(re.escape(word) + honorific)
+        return re.compile(re.escape(word) + honorific + f"(?:{PARTICLES})?")
     return re.compile(rf"(?<!\w){re.escape(word)}(?:['’]s)?(?!\w)", re.IGNORECASE)
 
 

@@ -161,6 +161,19 @@ class TestWithoutDates:
         assert without_dates(text) == left
 
     @pytest.mark.parametrize(
+        "text",
+        [
+            "How long has she lived here since 2016?",
+            "四月から週何日働く？",
+            "사월부터 며칠 일해?",
+            "从四月起上几天班？",
+        ],
+    )
+    def test_a_beginning_or_an_end_stays(self, text: str) -> None:
+        """Since when something is so belongs to what it is."""
+        assert without_dates(text) == text
+
+    @pytest.mark.parametrize(
         "text", ["Yesterday?", "昨日は？", "What did she paint?", "어제는?", "İn June 2023 we met Ada"]
     )
     def test_nothing_or_little_left_is_kept_whole(self, text: str) -> None:
