@@ -146,13 +146,13 @@ def _reader(stack: Stack, *, granted: bool = True) -> Iterator[psycopg.Connectio
 
 VIEWS = (
     "turns", "hot_turns", "pages", "segments", "knowledge", "knowledge_history", "links", "profile", "conversations",
-    "work", "pipeline_lag", "events",
+    "work", "pipeline_lag", "events", "rollups", "turns_as_of(now())", "pages_as_of(now())", "knowledge_as_of(now())",
 )  # fmt: skip
 
 
 class TestReaderLogin:
     def test_reads_its_own_tenant_and_no_other(self, stack: Stack, other: Past) -> None:
-        """Every view shows the tenant the login was granted, and naming another tenant changes nothing."""
+        """Every view and look into the past shows the tenant the login was granted; naming another changes nothing."""
         live_a_past(stack.app, stack.tenant_id, canary="mine")
         with _reader(stack) as connection:
             for forged in ("", f"set app.tenant = '{other.tenant_id}'", "set role memoryos_reader"):
