@@ -29,7 +29,7 @@ log = structlog.get_logger("workers.relay")
 REAP_EVERY_SECONDS = 1.0
 BEAT_EVERY_TICKS = 50
 BROKER_AWAY_SECONDS = 1.0
-EMPTY_STALE_SECONDS = 2.0
+EMPTY_STALE_SECONDS = 5.0
 """A stamp this old says nothing while its queue is empty: whoever took the message has claimed by then, or is gone."""
 
 Publish = Callable[[str, Sequence[int]], None]

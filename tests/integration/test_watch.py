@@ -125,7 +125,7 @@ class TestLostMessage:
         rung = Rung()
         relay = _relay(stack, broker, rung)
         relay.tick()
-        _age_stamps(stack, seconds=3)
+        _age_stamps(stack, seconds=6)
         relay.tick()
 
         assert sorted(rung) == sorted(rung[:3] * 2)
@@ -139,7 +139,7 @@ class TestLostMessage:
         relay = _relay(stack, broker, rung)
         relay.tick()
         broker.lpush("mem:embed", "a message")
-        _age_stamps(stack, seconds=3)
+        _age_stamps(stack, seconds=6)
         relay.tick()
 
         assert len(rung) == 3
