@@ -22,3 +22,19 @@ select p.tenant_id, p.page_id::text,
        format('Page %s was distilled but says neither how much it gave nor that it gave nothing; distil it again.', p.page_id)
   from memoryos.page p
  where p.extracted_at is not null and p.knowledge_count is null;
+
+-- What an operator has paused waits on purpose; a pipeline that is said to be drained has none of it.
+create or replace view memoryos.violation_i8_rest with (security_invoker = true) as
+select w.tenant_id, w.work_id::text as subject,
+       case w.state
+           when 'leased' then format('The %s work %s is still leased by %s; a lease that ran out is taken up when a relay and '
+                                     'a worker of the queue run.', w.kind, w.subject_key, coalesce(w.owner, 'nobody'))
+           else format('The %s work %s has been due for %s s; start a relay and a worker of the queue.', w.kind,
+                       w.subject_key, floor(extract(epoch from clock_timestamp() - w.run_after)))
+       end as sentence
+  from memoryos.work w
+ where (w.state = 'leased' and (memoryos.rest_seconds() = 0
+                                or w.lease_until < clock_timestamp() - memoryos.rest_seconds() * interval '1 second'))
+    or (w.state = 'ready' and w.run_after <= clock_timestamp() - memoryos.rest_seconds() * interval '1 second'
+        and (memoryos.rest_seconds() = 0
+             or not exists (select from memoryos.paused_kind p where p.kind = w.kind)));
