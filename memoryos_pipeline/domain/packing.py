@@ -51,7 +51,7 @@ class Packed:
 
 def estimate_tokens(text: str) -> int:
     """Estimate tokens: one a wide character (Han, kana, Hangul, emoji), one per four other characters, rounded up."""
-    wide = sum(1 for character in text if is_wide(character))
+    wide = 0 if text.isascii() else sum(map(is_wide, text))
     narrow = len(text) - wide
     return wide + -(-narrow // LATIN_CHARACTERS_PER_TOKEN)
 
