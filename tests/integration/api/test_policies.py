@@ -85,6 +85,12 @@ class TestAsOf:
             assert gone == []
             assert len(here) == len(api.client.get(f"/v1/{listing}").json()[listing]) > 0
 
+        asked = {"query": "canary", "user_id": "maya", "agent_id": "companion"}
+        gone, here = (
+            api.client.post("/v1/search", json={**asked, "as_of": at.isoformat()}).json() for at in (before, after)
+        )
+        assert (gone["results"], here["degraded"]) == ([], ["as_of: ranked by words only"])
+        assert {result["kind"] for result in here["results"]} == {"turn", "knowledge"}
         assert api.client.get("/v1/links", params={"as_of": before.isoformat()}).status_code == 422
         assert api.client.get("/v1/turns", params={"as_of": "2026-03-01T00:00:00"}).status_code == 422
 
