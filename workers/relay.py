@@ -2,7 +2,8 @@
 
 import secrets
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Collection, Sequence
 
 import structlog
 from celery import Celery
@@ -27,7 +28,7 @@ from workers.watch import Watch
 
 log = structlog.get_logger("workers.relay")
 REAP_EVERY_SECONDS = 1.0
-BEAT_EVERY_TICKS = 50
+BEAT_EVERY_SECONDS = 10.0
 BROKER_AWAY_SECONDS = 1.0
 EMPTY_STALE_SECONDS = 5.0
 """A stamp this old says nothing while its queue is empty: whoever took the message has claimed by then, or is gone."""
@@ -45,7 +46,7 @@ class Relay:
         self._settings = settings
         self._name = name
         self._epoch: str | None = None
-        self._ticks = 0
+        self._reap_due = self._beat_due = 0.0
         self._watch = Watch(settings)
         self.published = 0
 
@@ -65,7 +66,9 @@ class Relay:
         """Look once; return how many work ids were published."""
         self._check_epoch()
         self._keep_house()
-        return sum(self._serve(queue) for queue in QUEUES)
+        with self._database.across_tenants() as connection:
+            paused = {each.kind for each in list_paused(connection)}
+        return sum(self._serve(queue, paused) for queue in QUEUES)
 
     def _check_epoch(self) -> None:
         """Notice a broker that was emptied or replaced: everything ready is then published again."""
@@ -88,8 +91,9 @@ class Relay:
 
     def _keep_house(self) -> None:
         """Reap leases that ran out, report progress, and watch over what nobody else watches."""
-        every = max(1, round(REAP_EVERY_SECONDS / self._settings.relay_idle_seconds))
-        if self._ticks % every == 0:
+        now = time.monotonic()  # ticks take as long as the machine is busy; leases run out by time
+        if now >= self._reap_due:
+            self._reap_due = now + REAP_EVERY_SECONDS
             depths = {queue: self._depth(queue) for queue in QUEUES}
             with self._database.across_tenants() as connection:
                 reaped = reap_expired(connection)
@@ -98,11 +102,11 @@ class Relay:
                 log.warning("leases_reaped", count=reaped)
             with self._database.across_tenants() as connection:
                 self._watch.look(connection, depths)
-        if self._ticks % BEAT_EVERY_TICKS == 0:
+        if now >= self._beat_due:
+            self._beat_due = now + BEAT_EVERY_SECONDS
             beat(self._database, self._name, "relay", completed=self.published)
-        self._ticks += 1
 
-    def _serve(self, queue: str) -> int:
+    def _serve(self, queue: str, paused: Collection[str]) -> int:
         kinds = [str(kind) for kind, target in QUEUE_OF_KIND.items() if target == queue]
         if not kinds:
             return 0
@@ -111,7 +115,6 @@ class Relay:
         stale = self._settings.relay_stale_seconds
         stale = stale if unheard else min(stale, EMPTY_STALE_SECONDS)
         with self._database.across_tenants() as connection:
-            paused = {each.kind for each in list_paused(connection)}
             fresh = count_in_broker(connection, kinds, stale_seconds=stale)
             room = self._settings.relay_window - max(fresh, unheard)
             due = [kind for kind in kinds if room > 0 and kind not in paused]

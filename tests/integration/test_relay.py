@@ -175,7 +175,7 @@ class TestTick:
         relay = _relay(stack, broker, bell)
         relay.tick()
         stack.ledger.claim(bell.ids, owner="gone", lease_seconds=0)
-        relay._ticks = 0
+        relay._reap_due = 0.0
 
         assert relay.tick() == 1
 
@@ -187,7 +187,7 @@ class TestTick:
         relay.tick()
         for _ in range(5):
             stack.ledger.claim(bell.ids, owner="gone", lease_seconds=0)
-        relay._ticks = 0
+        relay._reap_due = 0.0
         relay.tick()
 
         with stack.app.transaction(stack.tenant_id) as connection:

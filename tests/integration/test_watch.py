@@ -75,7 +75,7 @@ class TestPause:
 
         with stack.ledger_database.across_tenants() as connection:
             resume_kind(connection, "embed")
-        relay._ticks = 0
+        relay._reap_due = 0.0
         relay.tick()
         assert (len(rung), "kind_paused" in _alarms(stack)) == (3, False)
 
