@@ -38,9 +38,9 @@ DEADLY_SHARE = 0.02
 DEADLY = [*["segfault", "killed", "exit"] * 2, "segfault", "killed", "exit_at_once", "hang"]
 """What ends a process, or has to be ended with it. Of ten such rows one hangs: it costs the most time."""
 MAX_ATTEMPTS = 3
-STAGE_SECONDS = "4"
+STAGE_SECONDS = "5"
 QUIET_SECONDS = ROWS / 50
-PAUSE_SECONDS = 0.2
+PAUSE_SECONDS = 0.5
 CHAPTER = 500
 BATCH = 5
 DRAIN_SECONDS = 400.0 + ROWS / 5
@@ -87,11 +87,12 @@ class Latency:
 @pytest.fixture(scope="module")
 def system(ground: Ground) -> Iterator[Cluster]:
     """An API, a relay, a worker of child processes that takes the poison, and one for the other queues."""
-    with Cluster(ground, stage_seconds=STAGE_SECONDS) as cluster:
+    with Cluster(ground) as cluster:
         cluster.add_api().start()
         cluster.add_relay().start()
         cluster.add_worker("others", queues=",".join(set(QUEUES) - {"summarize"})).start()
-        plain = cluster.add_worker("poisoned", queues="summarize", pool="prefork", concurrency=4)
+        hung = {"MEMORYOS_STAGE_SECONDS": STAGE_SECONDS}
+        plain = cluster.add_worker("poisoned", queues="summarize", pool="prefork", concurrency=4, **hung)
         poisoned = PoisonedWorker(plain.name, plain.words, plain.log, plain.environment, plain.is_ready)
         cluster.members["poisoned"] = poisoned
         poisoned.start()
