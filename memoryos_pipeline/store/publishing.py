@@ -97,9 +97,12 @@ UNKNOWN_KINDS = text("""
 LEASED_KINDS = text("""
     select distinct kind from memoryos.work where state = 'leased' and lease_until >= clock_timestamp()
 """)
+# The newest slot of each, not the day's: this is asked every second.
 LAST_SLOT = text("""
-    select cast(extract(epoch from clock_timestamp() - max(started_at)) as float8) from memoryos.periodic_run
-     where name = any(cast(:names as text[])) and slot > clock_timestamp() - interval '1 day'
+    select cast(extract(epoch from clock_timestamp() - max(latest.started_at)) as float8)
+      from unnest(cast(:names as text[])) as asked(name)
+     cross join lateral (select started_at from memoryos.periodic_run run
+                          where run.name = asked.name order by run.slot desc limit 1) latest
 """)
 
 
@@ -155,6 +158,6 @@ def leased_kinds(connection: Connection) -> set[str]:
 
 
 def seconds_since_slot(connection: Connection, names: Sequence[str]) -> float | None:
-    """Return for how long none of these sweeps has begun; None when none has within a day."""
+    """Return for how long none of these sweeps has begun; None when none ever has."""
     seconds: float | None = connection.execute(LAST_SLOT, {"names": list(names)}).scalar()
     return seconds
