@@ -55,11 +55,11 @@ class Session:
         self._running: Future[Any] | None = None
         self._is_started = False
 
-    def start(self, action: Callable[["Session"], Any], counts: Counts) -> None:
-        """Begin the action; it stops at its first gate."""
+    def start(self, action: Callable[["Session", T], Any], ground: T, counts: Counts) -> None:
+        """Begin the action over its ground; it stops at its first gate."""
         self._counts, self._at, self._opened, self.was_blocked = counts, None, False, False
         self._running, self._is_started = None, True
-        self._running = self._thread.submit(action, self)
+        self._running = self._thread.submit(action, self, ground)
         self._running.add_done_callback(lambda _: self._tell())
 
     def open_gate(self) -> str:
@@ -177,13 +177,14 @@ class _Order:
 def run_all_orders(stack: Stack, pair: Pair[T]) -> int:
     """Run two actions in every order of their steps, check each end, and return how many orders there were."""
     first, second = Session(stack, "A"), Session(stack, "B")
-    orders, choices = 0, []
+    orders = 0
+    choices: list[int] | None = []
     try:
         while choices is not None:
             order = _Order(choices)
             ground = pair.prepare()
-            first.start(lambda session, ground=ground: pair.first(session, ground), pair.first_counts)
-            second.start(lambda session, ground=ground: pair.second(session, ground), pair.second_counts)
+            first.start(pair.first, ground, pair.first_counts)
+            second.start(pair.second, ground, pair.second_counts)
             steps = tuple(_run_order(stack, order, first, second, gives_way=pair.first_gives_way))
             ended = Ended(first.outcome(), second.outcome(), first.was_blocked, second.was_blocked, steps)
             _check(pair, ground, ended)

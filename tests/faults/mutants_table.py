@@ -66,7 +66,10 @@ def answer_before_commit() -> None:
 
     from starlette.background import BackgroundTask
 
+    from memoryos_pipeline.api.json_body import load_json
     from memoryos_pipeline.api.routes import turns
+    from memoryos_pipeline.domain.turn_body import parse_turns
+    from memoryos_pipeline.stages.record_turns import record_turns
 
     class Late:
         def __init__(self, database: Any) -> None:
@@ -77,14 +80,14 @@ def answer_before_commit() -> None:
             yield self.open.enter_context(self._database.transaction(tenant_id))
 
     def record(parts: Any, tenant_id: Any, body: bytes) -> Any:
-        given = turns.parse_turns(turns.load_json(body))
-        late = Late(parts.database)
-        receipts = turns.record_turns(
+        given = parse_turns(load_json(body))
+        late: Any = Late(parts.database)
+        receipts = record_turns(
             late,
             tenant_id,
             given,
             policy=parts.policy,
-            max_attempts=parts.max_attempts,  # type: ignore[arg-type]
+            max_attempts=parts.max_attempts,
         )
         response = turns._receipts_response(receipts, status=202)
         response.background = BackgroundTask(late.open.close)

@@ -34,7 +34,7 @@ class TestManyLives:
     def test_nothing_is_lost_doubled_or_left(self, world: World) -> None:
         """Whatever is done to it in whatever order, the ledger is the model's and no invariant is broken."""
         run_state_machine_as_test(
-            seed(fresh_seed())(lambda: LedgerMachine(world)),
+            seed(fresh_seed())(lambda: LedgerMachine(world)),  # type: ignore[arg-type]
             settings=settings(
                 max_examples=LIVES,
                 stateful_step_count=STEPS,
