@@ -47,7 +47,7 @@ DRAIN_SECONDS = 400.0 + ROWS / 5
 DEAD = text("""
     select split_part(w.subject_key, '!', 2), w.state, max(w.attempts), max(w.executions), min(d.error_class), count(*)
       from memoryos.work w left join memoryos.dead_letter d using (work_id)
-     where w.tenant_id = :tenant_id group by 1, 2 order by 1
+     where w.tenant_id = :tenant_id and w.kind = 'summarize' group by 1, 2 order by 1
 """)
 OPEN = text("select count(*) from memoryos.work where tenant_id = :tenant_id and state in ('ready', 'leased')")
 LATENCY = text("""
