@@ -20,6 +20,7 @@ from memoryos_pipeline.api.routes import (
     policies,
     reads,
     recall,
+    relations,
     turns,
     users,
     verdicts,
@@ -31,7 +32,7 @@ from memoryos_pipeline.store.database import Database
 ROUTERS = (
     health.router, metrics.router, turns.router, reads.router, watermarks.router, knowledge.router,
     pipeline.router, users.router, recall.router, policies.router, forgetting.router,
-    verdicts.router,
+    verdicts.router, relations.router,
 )  # fmt: skip
 """Every router of the API, in the order of its documentation."""
 REQUEST_THREADS = 16

@@ -11,7 +11,7 @@ _PLACE = rf"(?P<v>{_NAME})"
 _END = (
     r"(?=[,.;:!?()]|$| (?:and|but|because|so|since|when|any ?more|any longer|these days|nowadays|now|again|in (?:the|my|[A-Z][a-z]+|[0-9]{4})|at the|yesterday|today|tonight"
     r"|every|each|twice|once|three|for|on|with|after|before|this|until|completely|entirely|altogether|as|too|at (?:all|home|the moment)"
-    r"|a lot|(?:last|this|next) (?:night|week|month|year|summer|spring|autumn|fall|winter))\b)"
+    r"|a lot|all|these|(?:last|this|next) (?:night|week|month|year|summer|spring|autumn|fall|winter))\b)"
 )
 _THING = rf"(?P<v>[^,.;:!?()]{{2,50}}?){_END}"
 _I = r"\b(?:I|[Ww]e)(?:['’](?:m|ve|d|re|ll))? "
@@ -52,30 +52,30 @@ _TITLE = r"(?P<v>(?!no longer|not |still )[^,.;:!?]{2,40}?)(?: now| these days| 
 _RULES = rules(
     ("name", 0.95, r"\b(?:[Mm]y name is|[Mm]y name's|I(?:'m|’m| am) called|[Cc]all me) (?P<v>[A-Z][\w'’-]*(?: [A-Z][\w'’-]*)?)"),
     ("residence", 0.9, rf"{_I}{_GAP}(?:moved|relocated|moved house|moved in|emigrated)(?: back| over| here| away)*(?: from {_NAME})?(?: back| over)? (?:to|into) {_PLACE}"),
-    ("residence", 0.9, rf"{_I}{_GAP}(?:live|living|reside|residing|based|settled|settled down|settling|at home|been living|made (?:a|our|my) home) (?:here |now |again )?in {_PLACE}"),
+    ("residence", 0.9, rf"{_I}{_GAP}(?:live|living|reside|residing|based|settled|settled down|settling|at home|been living|made (?:a|our|my) home) (?:here |now |again |up |down |out |over |back )*in {_PLACE}"),
     ("residence", 0.9, rf"\b(?:I|[Ww]e)(?:['’]ve| have)(?: now)? lived in {_PLACE}"),
     ("residence", 0.9, rf"\b(?:[Hh]ome (?:for (?:me|us) )?is|(?:[Mm]y|[Oo]ur) (?:new )?(?:home|apartment|house|place|flat|address)(?: \w+)? (?:is in|is|in))(?: now| still)?(?: in)? {_PLACE}"),
     ("residence", 0.9, rf"{_I}{_GAP}call {_PLACE} home\b"),
     ("residence", 0.9, rf"{_I}{_GAP}(?:signed (?:a|the|our) lease|(?:bought|rented|rent|found|got) (?:a|our)(?: \w+){{0,2}} (?:house|home|flat|apartment|condo|place)) in {_PLACE}"),
-    ("employer", 0.85, rf"{_I}{_GAP}(?:work|working|employed|hired|(?:have|got|found|landed|took)(?: \w+)?(?: new)? (?:job|position|role)|(?:start(?:ed|ing)?|began)(?: work(?:ing)?| a (?:new )?job)?|got in) (?:now )?(?:at|for|with|by) {_PLACE}"),
+    ("employer", 0.85, rf"(?:{_I}{_GAP}|\band (?:now |then )?)(?:work(?: \w+){{0,2}}?|working(?: \w+){{0,2}}?|employed|hired|(?:have|got|found|landed|took)(?: \w+)?(?: new)? (?:job|position|role)|(?:start(?:ed|ing)?|began)(?: work(?:ing)?| a (?:new )?job)?|got in) (?:now )?(?:at|for|with|by) {_PLACE}"),
     ("employer", 0.85, rf"\b(?:I|[Ww]e)(?:['’]ve| have) (?:been working|worked) (?:at|for) {_PLACE}"),
     ("employer", 0.85, rf"{_I}{_GAP}(?:joined|joining) {_PLACE}"),
     ("employer", 0.85, rf"\b[Mm]y (?:new |current )?(?:employer|company) is(?: now)? {_PLACE}"),
     ("employer", 0.85, rf"\b(?:jobs?|employers?)\b[^.]*\bI(?:'m|’m| am)(?: now)? with {_PLACE}"),
     ("occupation", 0.85, rf"\b(?:I(?:'m|’m| am| became|['’]ve become| have become|['’]ve been| have been)|[Mm]y job is (?:being|to be)|[Bb]y trade I(?:'m| am))(?: now| actually| currently)? an? (?P<v>(?:[\w-]+ ){{0,2}}?{_JOBS})\b(?! ?(?:'s|’s))"),
-    ("occupation", 0.85, rf"{_I}(?:(?:make|earn|made|earned) my |{_GAP})(?:work|working|worked(?<=ve worked)|retrained|retraining|living|career|employed|started(?: out)?|qualified|trained)(?: now| full time| part time)? as an? (?P<v>[\w-]+(?: [\w-]+){{0,3}}?){_END}"),
+    ("occupation", 0.85, rf"(?:{_I}(?:(?:make|earn|made|earned) my |{_GAP})|\band (?:now |then )?)(?:work|working|worked(?<=ve worked)|retrained|retraining|living|career|employed|started(?: out)?|qualified|trained)(?: now| full time| part time)? as an? (?P<v>[\w-]+(?: [\w-]+){{0,3}}?){_END}"),
     ("occupation", 0.85, rf"\b[Mm]y (?:new |current )?(?:profession|occupation|trade|line of work) is(?: now)?(?: an?)? (?P<v>[\w-]+(?: [\w-]+){{0,3}}?){_END}"),
     ("occupation", 0.85, r"\bI (?P<v>[a-z]+(?: [\w-]+){0,4}?) for a living\b"),
     ("occupation", 0.85, r"\bI (?P<v>teach (?!myself|my|him|her|them)[\w-]+(?: [\w-]+){0,2}?) (?:at|in) (?:an? |the |our )?(?:[\w-]+ )*(?:school|college|university|academy)\b"),
     ("age", 0.6, r"\bI(?:'m|’m| am| just turned| turned) (?P<v>\d{1,2})(?: years old)?(?= ?(?:[.,!]|$| (?:today|now|years|yesterday)))"),
     ("birthday", 0.9, r"\b[Mm]y birthday is (?:on )?(?P<v>[A-Z]\w+ \d{1,2}|\d{1,2} [A-Z]\w+)"),
-    ("relationship", 0.85, r"\b(?:I|[Ww]e)(?:'m|’m|'re| am| are|'ve| have)?(?: just| finally| now| newly| recently| happily| been| gotten| got)* (?P<v>married|engaged|divorced|single|widowed)\b(?! to (?:the idea|my work))"),
+    ("relationship", 0.85, r"\b(?:I|[Ww]e)(?:'m|’m|'re| am| are|'ve| have)?(?: just| finally| still| currently| now| newly| recently| happily| been| gotten| got)* (?P<v>married|engaged|divorced|single|widowed)\b(?! to (?:the idea|my work))"),
     ("relationship", 0.85, r"\bI(?:'m|’m| am)(?: currently)? not (?:seeing|dating) any(?:one|body)|\bI(?: don't|'ve not| have no|'ve got no| do not)(?: currently)?(?: have)?(?: a)? (?:girlfriend|boyfriend|partner)|\b[Ww]e(?:'ve)? (?:just )?(?:broke|broken|split) up|\bI(?:'m| am)(?: still)? unattached", "single"),
     ("relationship", 0.85, r"\b(?:[Ww]e|I) (?:finally |just )?(?:tied the knot|got hitched|eloped)", "married"),
     ("relationship", 0.85, r"\bI(?:'m|’m| am) (?:dating|seeing|going out with) (?:some|a )|\bI(?: now)? have a (?:new )?(?:boyfriend|girlfriend|partner)|\bI(?:'m| am) in a relationship", "partner"),
     ("favourite", 0.6, rf"\b[Mm]y {_FAVOURITE} {_KIND} (?:is|was) (?:no longer|not) [^,.;]+?,? (?:(?:but|and|it's|it is|now|instead|that's) ?)+{_TITLE}"),
-    ("favourite", 0.6, rf"\b(?:[Mm]y|[Aa]) {_FAVOURITE} {_KIND}(?: of all time)?(?: is| has to be| must be| would be| has always been| became| has become|'s|:)(?: now)? {_TITLE}"),
-    ("favourite", 0.6, rf"(?:^|[,;] ?|\b[Nn]ow )(?P<v>[A-Z][^,.;:!?]{{1,40}}?) (?:is|has become|became|has replaced [^,.;]+? as|has overtaken [^,.;]+? as)(?: now)? my {_FAVOURITE} {_KIND}?(?=[,.;!?]| now|$)"),
+    ("favourite", 0.6, rf"\b(?:[Mm]y|[Aa]) {_FAVOURITE} {_KIND}(?: of all time| these days| nowadays| right now)?(?: is| has to be| must be| would be| has always been| became| has become|'s|:)(?: now)? {_TITLE}"),
+    ("favourite", 0.6, rf"(?:^|[,;] ?|\b[Nn]ow )(?P<v>[A-Z][^,.;:!?]{{1,40}}?) (?:is|has become|became|has replaced [^,.;]+? as|has overtaken [^,.;]+? as)(?: now)? my {_FAVOURITE} {_KIND}?(?: of all(?: time)?)?(?=[,.;!?]| now|$)"),
     ("favourite", 0.6, rf"\b[Tt]he {_KIND} (?:that )?I (?:love|like) (?:the )?(?:most|best) is {_TITLE}"),
     ("allergy", 0.95, r"\bI (?:have|'ve got) no (?:\w+ )?allergies|\bI(?:'m| am) not allergic to anything", "none", True),
     ("allergy", 0.95, rf"\b(?:not|no longer|n't)(?: \w+ly)? allergic to (?:any )?{_THING}", "no", True),
@@ -97,12 +97,12 @@ _RULES = rules(
     ("plan", 0.55, rf"\b(?:[Tt]he|[Oo]ur|[Mm]y) {_TRIP} (?:to|in) {_PLACE} (?:is|was|has been|got|had to be|fell|won't)(?: now| all)* ?(?:off|cancell?ed|called off|postponed|dropped|scrapped|through|happen)", "dropped", True),
     ("plan", 0.55, rf"\b(?:[Tt]he|[Oo]ur|[Mm]y) {_PLACE} {_TRIP} (?:is|was|has been|got|had to be|fell|won't)(?: now| all)* ?(?:off|cancell?ed|called off|postponed|dropped|scrapped|through|happen)", "dropped", True),
     ("plan", 0.55, rf"\b(?:I|[Ww]e)(?:'m|’m|'re|’re| am| are| won't| will)?(?: not| no longer| never)?(?: be)?(?: going| flying| travell?ing| visiting| go| fly| travel| visit)(?: to)? {_PLACE}(?= after all| any ?more| any longer)", "dropped", True),
-    ("plan", 0.55, rf"\b(?:I|[Ww]e)(?:'m|’m|'re|’re| am| are| won't) (?:not |no longer |be )*(?:going|flying|travell?ing|visiting) (?:to )?{_PLACE}(?<=not going to )", "dropped", True),
+    ("plan", 0.55, rf"\b(?:I|[Ww]e)(?:'m|’m|'re|’re| am| are| won't) (?:not|no longer) (?:be )?(?:going|flying|travell?ing|visiting|heading) (?:to )?{_PLACE}", "dropped", True),
     ("plan", 0.55, rf"\b(?:I|[Ww]e)(?:'m|’m|'re|’re| am| are)(?: \w+ly| now)? (?:going|flying|travell?ing|off|heading|driving) to {_PLACE}(?! after all| any ?more)", "planned"),
     ("plan", 0.55, rf"\b(?:I|[Ww]e)(?:'m|’m|'re|’re|'ve|’ve| am| are| have)?(?: \w+ly| just| now| also)? (?:plan|planning|planned|book|booked|booking|reserved|organi[sz]ed|organi[sz]ing|looking forward to|intend|want|hope|hoping)(?: to (?:go|visit|travel|fly|see))?(?: (?:a|an|our|my|the|some))?(?: \w+)?(?: {_TRIP})?(?: (?:to|in|for))? {_PLACE}", "planned"),
     ("plan", 0.55, rf"\b(?:I|[Ww]e){_HAVE}? ?(?:decided on|settled on) {_THING}", "planned"),
     ("plan", 0.55, rf"\b(?:I|[Ww]e){_HAVE}? ?(?:decided against|ruled out|dropped the idea of) {_THING}", "dropped", True),
-    ("pet", 0.6, rf"(?:^|[,;.] |\b(?:our|my|poor|sweet|old|dear) (?:\w+ )?){_PET_NAME} (?:sadly |finally |just |has |had |was |is )*(?:passed|died|dead|put (?:down|to sleep)|ran away|run away|(?:been )?rehomed|(?:been )?adopted by|gone|crossed|no longer (?:with|ours|lives)|(?:lives|living|stays|staying|moved in) (?:now )?with)\b", "gone", True),
+    ("pet", 0.6, rf"(?:^(?:[A-Z][a-z]+ly,? |Yesterday,? |Today,? )?|[,;.] |\b(?:our|my|poor|sweet|old|dear) (?:\w+ )?){_PET_NAME} (?:sadly |finally |just |has |had |was |is )*(?:passed|died|dead|put (?:down|to sleep)|ran away|run away|(?:been )?rehomed|(?:been )?adopted by|gone|crossed|no longer (?:with|ours|lives)|(?:lives|living|stays|staying|moved in) (?:now )?with)\b", "gone", True),
     ("pet", 0.6, rf"\b(?:give|gave|given|giving) {_PET_NAME} (?:away|up|to)\b|\b(?:no longer have|don't have|lost|rehomed|said goodbye to|put down|buried|parted with) (?:our (?:\w+ )?|my (?:\w+ )?)?(?P<w>[A-Z][\w'’-]+)", "gone", True),
     ("pet", 0.6, rf"\b(?:I|[Ww]e|[Mm]y|[Oo]ur)\b{_GAP.replace('my|his', 'his')}[^.;]*?\b{_PETS}(?: is| was|,)? (?:called|named|by the name of) {_PET_NAME}", "has"),
     ("pet", 0.6, rf"\b(?:I|[Ww]e)\b[^.;]*?\b{_PETS}\b[^.;]*?\b(?:named|called|call|calling|name) (?:her|him|it|them) {_PET_NAME}", "has"),
@@ -135,7 +135,7 @@ _FRAMES = (
 _PERSON = (
     r"(?:mother|mom|mum|father|dad|parents?|brother|sister|siblings?|wife|husband|partner|son|daughter|kids?|child|children|niece|nephew|cousin|uncle|aunt"
     r"|grand\w+|friends?|neighbou?rs?|boss|manager|colleagues?|cowork\w+|room ?mate|flat ?mate|teacher|dentist|doctor|girlfriend|boyfriend|fianc\w+|in-laws?"
-    r"|landlord|landlady|classmate|buddy|mate|family|he|she|they|someone|somebody|everyone|people)"
+    r"|landlord|landlady|classmate|buddy|mate|he|she|they|someone|somebody|everyone|people)"
 )
 
 GRAMMAR = Grammar(

@@ -35,11 +35,11 @@ _ONE_AT_A_TIME = frozenset({"residence", "employer", "occupation", "favourite"})
 
 _PRONOUN_WORDS = """it that this them these those you him her me us there here one what how when where everything
 something anything what's your his their to あれ これ それ ここ そこ あそこ 家 そっち こちら あなた 거기 여기 저기 이거 그거 저거
-그것 집 당신 너 내일 오늘 어제 때 것 她 他 它 你 你们 他们 这个 那个 这里 那里 这 那 회사 직장 학교 병원 会社 職場 学校 公司 单位 out work 일 仕事 工作"""
+그것 집 당신 너 내일 오늘 어제 때 것 她 他 它 你 你们 他们 这个 那个 这里 那里 这 那 회사 직장 학교 병원 会社 職場 学校 公司 单位 out work 학원 수업 교실 강좌 헬스장 일 仕事 工作"""
 _PRONOUNS = frozenset(_PRONOUN_WORDS.split())
 _LEAD = re.compile(
     r"^(?:(?:to|the|a|an|my|our|any|some|all|eating|drinking|taking|playing) |(?:이제는?|지금은?|이젠|요즘은|올해는?|정말|사실|요즘|저는|나는|난|전|저도|나도|아직|그래도|그래서|그리고|근데|하지만|그런데) "
-    r"|毎日|毎朝|毎晩|毎食後に?|一日[一二三四五\d]+回|週に?[一二三四五\d]+回|当分|しばらく|医者に(?:言われて)?|夜に?|昨日|今日|先週|先月|去年|昨年|今年|来月|最近|もう|今|家族で|夫婦で|吃|喝|去(?!年))+(?=\S)",
+    r"|毎日|毎朝|毎晩|毎食後に?|一日[一二三四五\d]+回|週に?[一二三四五\d]+回|当分|しばらく|医者に(?:言われて)?|夜に?|早上|晚上|早晨|下午|昨日|今日|先週|先月|去年|昨年|今年|来月|最近|もう|今|家族で|夫婦で|吃|喝|去(?!年))+(?=\S)",
     re.IGNORECASE,
 )
 _TAIL = re.compile(

@@ -69,14 +69,14 @@ _RELATIVES = (
     r"|co-?worker|neighbou?r|boyfriend|girlfriend|room ?mate|flat ?mate|teacher|dentist|doctor|landlord|grandmother|grandfather)"
 )
 _PERSONS = (
-    re.compile(rf"\b(?:[Mm]y|[Oo]ur) (?:\w+ )?{_RELATIVES},? (?P<v>[A-Z][a-z'’-]+)"),
-    re.compile(r"(?:妻|夫|友人|友達|上司|部下|同僚|弟|妹|兄|姉|息子|娘|姪|甥|いとこ|叔父|叔母|隣|先生|歯医者|大家|彼氏|彼女)の(?P<v>[一-鿿ァ-ヶー]{1,6})(?=さん|[とはがをにも、])"),
+    re.compile(rf"\b(?:[Mm]y|[Oo]ur) (?:\w+ )?(?P<t>{_RELATIVES}),? (?P<v>[A-Z][a-z'’-]+)"),
+    re.compile(r"(?P<t>妻|夫|友人|友達|上司|部下|同僚|弟|妹|兄|姉|息子|娘|姪|甥|いとこ|叔父|叔母|隣|先生|歯医者|大家|彼氏|彼女)の(?P<v>[一-鿿ァ-ヶー]{1,6})(?=さん|[とはがをにも、])"),
     re.compile(
-        r"(?:친구|동생|남동생|여동생|언니|오빠|누나|형|아들|딸|상사|동료|조카|사촌|이웃|삼촌|이모|고모|선생님|의사|남편|아내) (?P<v>[가-힣]{2,3}?)"
+        r"(?P<t>친구|동생|남동생|여동생|언니|오빠|누나|형|아들|딸|상사|동료|조카|사촌|이웃|삼촌|이모|고모|선생님|의사|남편|아내) (?P<v>[가-힣]{2,3}?)"
         r"(?=이?[는가를와랑]|은|이|을|과|의|\s)"
     ),
     re.compile(
-        r"(?:朋友|女儿|儿子|先生|丈夫|妻子|老婆|老公|同事|老板|弟弟|妹妹|哥哥|姐姐|侄女|侄子|表[哥弟姐妹]|邻居|牙医|医生|房东|叔叔|阿姨)(?P<v>[\u4e00-\u9fff]{2,3}?)"
+        r"(?P<t>朋友|女儿|儿子|先生|丈夫|妻子|老婆|老公|同事|老板|弟弟|妹妹|哥哥|姐姐|侄女|侄子|表[哥弟姐妹]|邻居|牙医|医生|房东|叔叔|阿姨)(?P<v>[\u4e00-\u9fff]{2,3}?)"
         r"(?=的|在|和|，|。|说|是|去|来|对|讨厌|喜欢|爱|搬|住|有|$)"
     ),
 )  # fmt: skip
@@ -149,6 +149,12 @@ def find_entities(text: str, speaker: str) -> tuple[tuple[str, str], ...]:
                 found.setdefault(name, (match.start("v"), kind))
     ordered = sorted(found.items(), key=lambda item: item[1][0])
     return tuple((name, kind) for name, (_, kind) in ordered[:MAX_ENTITIES])
+
+
+def find_ties(text: str) -> dict[str, str]:
+    """Return what the people named in a text are to who speaks: name to sister, 上司, 친구, 朋友."""
+    found = (match for pattern in _PERSONS for match in pattern.finditer(text))
+    return {match["v"].strip(): match["t"].casefold() for match in found}
 
 
 def find_correction(text: str) -> Correction | None:

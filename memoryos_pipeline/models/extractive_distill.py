@@ -24,6 +24,7 @@ from memoryos_pipeline.domain.statements_topics import (
     Correction,
     find_correction,
     find_entities,
+    find_ties,
     find_topics,
     topic_importance,
 )
@@ -149,6 +150,8 @@ def _is_full(statement: Statement) -> bool:
 
 def _attributes(statement: Statement) -> dict[str, object]:
     attributes: dict[str, object] = {"topics": list(statement.topics)} if statement.topics else {}
+    if ties := find_ties(statement.sentence.text):
+        attributes["ties"] = ties
     if statement.correction and statement.correction.wrong:
         attributes |= {"wrong": statement.correction.wrong, "right": statement.correction.right}
     return attributes

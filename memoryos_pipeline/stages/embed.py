@@ -8,12 +8,14 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from memoryos_pipeline.domain.errors import StaleReadError
+from memoryos_pipeline.domain.notes import composite
 from memoryos_pipeline.domain.turn_marks import read_marks
 from memoryos_pipeline.domain.work import Lease, Owed, WorkKind
 from memoryos_pipeline.models.lexical import lexical_terms
 from memoryos_pipeline.models.protocols import Embedded
 from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.store.ledger import complete, complete_all, owe
+from memoryos_pipeline.store.notes import latest_notes
 from memoryos_pipeline.store.pages import (
     PageRow,
     find_page,
@@ -100,7 +102,7 @@ def embed_together(parts: Parts, leases: Sequence[Lease]) -> None:
     """
     tenant_id = leases[0].tenant_id
     with parts.database.transaction(tenant_id) as connection:
-        read = [_load(connection, lease) for lease in sorted(leases, key=lambda lease: lease.subject_key)]
+        read = [_load(parts, connection, lease) for lease in sorted(leases, key=lambda lease: lease.subject_key)]
     indexed = iter(_index(parts, [text for one in read for text in one.texts]))
     with parts.database.transaction(tenant_id) as connection:
         # Pages first and together, work last and together: whoever else locks several of them does so in this order.
@@ -124,7 +126,7 @@ class Read:
     page: PageRow | None = None
 
 
-def _load(connection: Connection, lease: Lease) -> Read:
+def _load(parts: Parts, connection: Connection, lease: Lease) -> Read:
     subject, _, owner = lease.subject_key.partition(":")
     owner_id = UUID(owner)
     if subject == "summary":
@@ -132,7 +134,17 @@ def _load(connection: Connection, lease: Lease) -> Read:
         texts = (Text(owner_id, page.summary, page.lang),) if page and page.summary else ()
         return Read(lease, owner_id, texts, page)
     said = find_knowledge_text(connection, lease.tenant_id, owner_id)
-    return Read(lease, owner_id, (Text(owner_id, said.content, said.lang),) if said else ())
+    if said is None:
+        return Read(lease, owner_id, ())
+    return Read(lease, owner_id, (Text(owner_id, _shown(parts, connection, lease, said.content), said.lang),))
+
+
+def _shown(parts: Parts, connection: Connection, lease: Lease, content: str) -> str:
+    """Return the text a statement is found by: with its note, where the policy's design embeds notes."""
+    if parts.under_policy(connection, lease.tenant_id, lease.scope_id).policy.ranking != "a_mem":
+        return content
+    owner_id = UUID(lease.subject_key.partition(":")[2])
+    return composite(content, latest_notes(connection, lease.tenant_id, [owner_id]).get(owner_id))
 
 
 def _save_read(parts: Parts, connection: Connection, read: Read, indexed: Sequence[Indexed]) -> set[UUID]:

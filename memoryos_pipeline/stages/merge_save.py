@@ -12,10 +12,12 @@ from memoryos_pipeline.domain.conflicts import plan_merge
 from memoryos_pipeline.domain.ids import derive_id
 from memoryos_pipeline.domain.knowledge import CORRECTED_TURNS, Candidate, Decision, Neighbour, Verdict
 from memoryos_pipeline.domain.links import CORRECTS, SIMILAR, Link, both_ways, similarity_reason, strongest
+from memoryos_pipeline.domain.notes import Note, evolve, first_note
 from memoryos_pipeline.domain.profile import apply_delta
+from memoryos_pipeline.domain.relations import triples_of
 from memoryos_pipeline.domain.truths import Plan, Ruling, Scene, SlotQuery, content_key, slots_beside
 from memoryos_pipeline.domain.undoing import undo_record
-from memoryos_pipeline.domain.work import Lease
+from memoryos_pipeline.domain.work import Lease, Owed, WorkKind
 from memoryos_pipeline.models.lexical import lexical_terms
 from memoryos_pipeline.stages.merge_thought import Thought, terms_of
 from memoryos_pipeline.stages.parts import Parts
@@ -24,9 +26,12 @@ from memoryos_pipeline.store.clock import read_now
 from memoryos_pipeline.store.entities import count_mentions
 from memoryos_pipeline.store.events import Event, record_events
 from memoryos_pipeline.store.knowledge import Origin, PageInLine, add_sources, count_live, load_truths, write_plan
+from memoryos_pipeline.store.ledger import owe
 from memoryos_pipeline.store.links import drop_weakest_links, put_links
+from memoryos_pipeline.store.notes import latest_notes, put_notes
 from memoryos_pipeline.store.postings import put_postings
 from memoryos_pipeline.store.profile import load_traits, put_traits
+from memoryos_pipeline.store.relations import follow_knowledge, put_relations
 from memoryos_pipeline.store.vectors import ensure_space, put_vectors, remove_index_rows
 from memoryos_pipeline.store.verdicts import VerdictRow, record_verdicts
 
@@ -54,6 +59,8 @@ class PageSave:
         self._write_rows(plan, thoughts)
         self._write_index(plan, thoughts)
         self._write_links(plan, thoughts)
+        self._write_notes(plan, thoughts)
+        self._write_relations(plan, thoughts)
         self._write_verdicts(plan, thoughts)
         named = [pair for thought in thoughts.values() for pair in thought.candidate.entities]
         count_mentions(*self._key, named)
@@ -120,6 +127,53 @@ class PageSave:
             cap=policy.links_per_knowledge,
         )
 
+    def _write_notes(self, plan: Plan, thoughts: Mapping[int, Thought]) -> None:
+        """Note what is new, and let it annotate its nearest neighbours; their contents stay as they are."""
+        policy = self._parts.policy
+        if not policy.evolution_neighbours:
+            return
+        gone = {truth.knowledge_id for truth in plan.retired}
+        live = {truth.knowledge_id: ordinal for ordinal, truth in plan.added if truth.is_live}
+        near = {
+            owner: [
+                one for one in thoughts[n].near if one.knowledge_id not in gone and one.similarity >= policy.link_floor
+            ]
+            for owner, n in live.items()
+        }
+        around = {one.knowledge_id for found in near.values() for one in found}
+        notes = latest_notes(self._connection, self._lease.tenant_id, around)
+        written: list[Note] = []
+        for owner, n in live.items():
+            own = _note(owner, thoughts[n].candidate)
+            notes[owner] = own
+            written.append(own)
+            known = [one for one in near[owner] if self._is_stored(one, thoughts, live)]
+            for one in known[: policy.evolution_neighbours]:
+                before = notes.get(one.knowledge_id) or Note(one.knowledge_id, 0, "", (), ())
+                after = evolve(before, by=own, reason=_similar(owner, thoughts[n].candidate, one).reason)
+                if after is not None:
+                    notes[one.knowledge_id] = after
+                    written.append(after)
+        put_notes(self._connection, self._lease.tenant_id, written)
+        if policy.ranking == "a_mem":
+            self._embed_again({note.knowledge_id for note in written if note.cause_id} | set(live))
+
+    def _embed_again(self, ids: set[UUID]) -> None:
+        """Owe the vectors of statements whose notes changed: where notes are embedded, nothing else is stale."""
+        owed = [Owed(WorkKind.EMBED, f"knowledge:{each}", self._lease.scope_id) for each in sorted(ids)]
+        owe(self._connection, self._lease.tenant_id, owed, max_attempts=self._parts.max_attempts)
+
+    def _write_relations(self, plan: Plan, thoughts: Mapping[int, Thought]) -> None:
+        """Store what new statements relate, and end what stood on those that are retired."""
+        if self._parts.policy.graph != "triples":
+            return
+        stated = {
+            truth.knowledge_id: (triples_of(thoughts[n].candidate), truth.valid_from, truth.valid_to)
+            for n, truth in plan.added
+        }
+        put_relations(*self._key, stated=stated)
+        follow_knowledge(self._connection, self._lease.tenant_id, [truth.knowledge_id for truth in plan.changed])
+
     def _is_stored(self, one: Neighbour, thoughts: Mapping[int, Thought], live: Mapping[UUID, int]) -> bool:
         """Tell whether a neighbour is a live row: one of this very page may have become something else."""
         is_of_page = any(one.knowledge_id == thought.knowledge_id for thought in thoughts.values())
@@ -179,6 +233,13 @@ class PageSave:
             conversation_id=self._page.conversation_id,
             work_id=self._lease.work_id,
         )
+
+
+def _note(knowledge_id: UUID, candidate: Candidate) -> Note:
+    day = candidate.event_at or candidate.turn_at
+    topics = candidate.attributes.get("topics") or ()
+    context = f"{candidate.kind} of {candidate.actor}, {day.date().isoformat()}"
+    return first_note(knowledge_id, context=context, keywords=candidate.keywords, tags=topics)
 
 
 def _similar(knowledge_id: UUID, candidate: Candidate, other: Neighbour) -> Link:

@@ -25,6 +25,7 @@ from memoryos_pipeline.store.database import try_again
 from memoryos_pipeline.store.events import Event, record_events
 from memoryos_pipeline.store.knowledge import find_scope, move_scope
 from memoryos_pipeline.store.ledger import owe
+from memoryos_pipeline.store.relations import follow_knowledge
 from memoryos_pipeline.store.vectors import remove_index_rows
 from memoryos_pipeline.store.verdicts import (
     StoredVerdict,
@@ -75,6 +76,7 @@ def _write(parts: Parts, connection: Connection, tenant_id: UUID, verdict: Store
     remove_index_rows(connection, tenant_id, "knowledge", gone)
     owed = [Owed(WorkKind.EMBED, f"knowledge:{each}", verdict.scope_id) for each in back]
     owe(connection, tenant_id, owed, max_attempts=parts.max_attempts)
+    follow_knowledge(connection, tenant_id, [swap.after.knowledge_id for swap in done])
     move_scope(connection, tenant_id, verdict.scope_id)
     events = [Event("knowledge_restored", verdict.scope_id, subject_id=each) for each in back]
     events += [

@@ -1,0 +1,66 @@
+"""Relations between entities: what a statement of a slot, or of somebody of theirs, says as a triple. Pure."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from memoryos_pipeline.domain.knowledge import Candidate
+
+SPEAKER = "speaker"
+_OF_ONE_VALUE = {
+    "residence": ("lives_in", "place"), "employer": ("works_for", "organization"), "occupation": ("works_as", "job"),
+    "car": ("drives", "thing"), "drink": ("drinks", "thing"), "commute": ("commutes_by", "thing"),
+}  # fmt: skip
+_OF_MANY = {
+    "attitude": ("likes", "thing"), "plan": ("plans", "place"), "pet": ("has_pet", "pet"), "habit": ("does", "thing"),
+    "allergy": ("is_allergic_to", "thing"),
+}  # fmt: skip
+MENTIONS = "knows"
+
+
+@dataclass(frozen=True, slots=True)
+class Triple:
+    """Source, relation, target. The type of a person says what they are to the speaker, where it is known.
+
+    So two people of one name stay two.
+    """
+
+    source: str
+    source_type: str
+    name: str
+    target: str
+    target_type: str
+
+
+def triples_of(candidate: Candidate) -> tuple[Triple, ...]:
+    """Return what a statement relates: at most one triple from its slot, and one for each person it names."""
+    return tuple(dict.fromkeys((*_given(candidate), *_of_slot(candidate), *_of_people(candidate))))
+
+
+def _given(candidate: Candidate) -> Iterator[Triple]:
+    """What the model that read the page named itself."""
+    for given in candidate.attributes.get("relations") or ():
+        if isinstance(given, list) and len(given) == len(Triple.__slots__) and all(map(_is_name, given)):
+            yield Triple(*given)
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value.strip()) <= 200
+
+
+def _of_slot(candidate: Candidate) -> Iterator[Triple]:
+    parts = (candidate.slot or "").split("|")
+    if len(parts) < 2 or candidate.negated or not candidate.slot_value:
+        return
+    if len(parts) == 2 and parts[1] in _OF_ONE_VALUE:
+        name, kind = _OF_ONE_VALUE[parts[1]]
+        yield Triple(candidate.actor, SPEAKER, name, candidate.slot_value, kind)
+    elif parts[1] in _OF_MANY and parts[2] != "none":
+        name, kind = _OF_MANY[parts[1]]
+        yield Triple(candidate.actor, SPEAKER, name, parts[2], kind)
+
+
+def _of_people(candidate: Candidate) -> Iterator[Triple]:
+    ties = candidate.attributes.get("ties") or {}
+    for name, kind in candidate.entities:
+        if kind == "person":
+            yield Triple(candidate.actor, SPEAKER, MENTIONS, name, str(ties.get(name) or kind))
