@@ -5,6 +5,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +21,35 @@ from memoryos_pipeline.settings import load_settings
 # What opens a database is imported where it is opened: other commands start without it.
 
 SEEDS = 5
+
+corpus = typer.Typer(
+    name="corpus", help="Generated lives of which it is known what is true when.", no_args_is_help=True
+)
+
+
+@corpus.callback()
+def _group() -> None:
+    """Generated lives of which it is known what is true when."""
+
+
+@corpus.command()
+def make(
+    seed: Annotated[int, typer.Option(help="The same seed makes the same lives.")] = 1,
+    language: Annotated[str, typer.Option(help="en, ja, ko or zh.")] = "en",
+    people: Annotated[int, typer.Option(min=1, help="How many lives.")] = PEOPLE,
+) -> None:
+    """Print a corpus as JSON lines: every turn with what it says to be so, then one line with what must be so."""
+    if language not in LANGUAGES:
+        raise typer.BadParameter(f"unknown: {language}", param_hint="--language")
+    made = make_corpus(language, seed, people=people)
+    for line in made.lines:
+        typer.echo(
+            json.dumps(
+                {**asdict(line), "at": line.at.isoformat(), "conversation_id": line.conversation_id}, ensure_ascii=False
+            )
+        )
+    truth = {name: pairs for name, pairs in asdict(made).items() if name != "lines"}
+    typer.echo(json.dumps({"truth": truth}))
 
 
 def conflicts(

@@ -17,6 +17,7 @@ from memoryos_pipeline.cli.demo import demo
 from memoryos_pipeline.cli.doctor import doctor
 from memoryos_pipeline.cli.env import env
 from memoryos_pipeline.cli.eval_conflicts import conflicts as eval_conflicts
+from memoryos_pipeline.cli.eval_conflicts import corpus
 from memoryos_pipeline.cli.ingest import ingest
 from memoryos_pipeline.cli.pin import forgetting, pin, unpin
 from memoryos_pipeline.cli.processes import api, beat, migrate, relay, worker
@@ -45,6 +46,7 @@ app.add_typer(policy.app, name="policy")
 app.add_typer(dead.app, name="dead")
 app.add_typer(work.app, name="work")
 app.add_typer(conflicts.app, name="conflicts")
+app.add_typer(corpus, name="corpus")
 bench.command(name="recall")(bench_recall)
 bench.command(name="ledger")(bench_ledger)
 bench.command(name="sweep")(bench_sweep)

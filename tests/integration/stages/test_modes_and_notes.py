@@ -1,0 +1,128 @@
+"""Modes of resolution, notes that evolve, and relations that begin and end with the statements they stand on."""
+
+from dataclasses import replace
+
+import pytest
+
+from memoryos_pipeline.domain.knowledge import Decision, Verdict
+from memoryos_pipeline.domain.policies import DEFAULT, Resolution
+from memoryos_pipeline.domain.work import WorkKind
+from memoryos_pipeline.models.extractive import ExtractiveModel
+from memoryos_pipeline.models.hashing import HashingEmbedder
+from memoryos_pipeline.readmodels.relations import Walk, walk_relations
+from memoryos_pipeline.stages.embed import embed
+from memoryos_pipeline.stages.undo_verdict import undo_verdict
+from tests.conftest import Stack
+from tests.integration.stages.cold import Cold
+
+STATUSES = "select status, count(distinct lineage_id), count(*) from memoryos.knowledge group by 1 order by 1"
+
+
+def _close(candidate, near):  # type: ignore[no-untyped-def]
+    """Close whatever is nearest."""
+    return Verdict(Decision.CLOSE, near[0].knowledge_id, "no longer") if near else Verdict(Decision.ADD)
+
+
+class TestMode:
+    @pytest.mark.parametrize(
+        ("mode", "held", "asked"),
+        [
+            ("ops", [("active", 1, 1), ("closed", 1, 1)], True),
+            ("merge", [("active", 1, 1), ("superseded", 1, 1)], True),
+            ("additive", [("active", 2, 2)], True),
+            ("append", [("active", 2, 2)], False),
+        ],
+    )
+    def test_a_contradiction_comes_to_what_the_mode_says(
+        self, stack: Stack, mode: Resolution, held: list[tuple[str, int, int]], *, asked: bool
+    ) -> None:
+        """A close never drops the new statement, merging keeps one line, adding and appending retire nothing."""
+        cold = Cold(stack, policy=replace(DEFAULT, resolution=mode))
+        cold.model.overrule = _close
+        for day, said in ((0, "olives=good"), (5, "olives=bad")):
+            cold.page(said, day=day)
+            cold.work()
+
+        assert cold.rows(STATUSES) == held
+        assert "Maya: the olives is bad" in cold.live()
+        assert bool(cold.model.resolved) is asked
+        lines = cold.rows("select count(distinct lineage_id) from memoryos.knowledge")
+        assert lines == [(1 if mode == "merge" else 2,)] or mode == "ops"
+
+
+class TestNote:
+    def test_a_new_statement_annotates_at_most_so_many_neighbours_in_new_versions(self, stack: Stack) -> None:
+        """Contents stay; what changed says which statement changed it; nothing is annotated beyond the cap."""
+        cold = Cold(stack, policy=replace(DEFAULT, evolution_neighbours=2, link_floor=0.1))
+        embedder = HashingEmbedder()
+        cold.parts = replace(cold.parts, embedder=embedder, language_model=ExtractiveModel(embedder))
+        said = [
+            f"My friend Anna took me to the {place} climbing hall near the river."
+            for place in ("old", "new", "red", "big")
+        ]
+        for day, one in enumerate(said):
+            cold.page(one, day=day)
+            cold.work()
+
+        contents = cold.live()
+        firsts = cold.rows(
+            "select count(*) from memoryos.knowledge_note where version = 1 and cause_knowledge_id is null"
+        )
+        evolved = cold.rows(
+            """select cause_knowledge_id, count(*) from memoryos.knowledge_note
+                where cause_knowledge_id is not null group by 1"""
+        )
+        assert len(contents) == firsts[0][0]
+        assert evolved
+        assert all(count <= 2 for _, count in evolved)
+
+    def test_where_notes_are_embedded_what_changed_is_embedded_again(self, stack: Stack) -> None:
+        """Under the design that embeds notes, and only there, statements owe a vector."""
+        cold = Cold(stack, policy=replace(DEFAULT, ranking="a_mem", link_floor=0.1))
+        cold.page("tennis with Anna in the park")
+        cold.work()
+        before = cold.rows("select cast(vec as text) from memoryos.embedding where owner_kind = 'knowledge'")
+        [lease] = cold.claim(WorkKind.EMBED)
+        embed(cold.parts, lease)
+        after = cold.rows("select cast(vec as text) from memoryos.embedding where owner_kind = 'knowledge'")
+        assert lease.subject_key.startswith("knowledge:")
+        assert after != before
+
+
+class TestRelate:
+    @pytest.fixture
+    def cold(self, stack: Stack) -> Cold:
+        """A scope that keeps triples by the rules."""
+        cold, embedder = Cold(stack, policy=replace(DEFAULT, graph="triples")), HashingEmbedder()
+        cold.parts = replace(cold.parts, embedder=embedder, language_model=ExtractiveModel(embedder))
+        return cold
+
+    def _walk(self, cold: Cold, **walk: object) -> list[tuple[str, str]]:
+        with cold.stack.app.transaction(cold.tenant_id) as connection:
+            found = walk_relations(connection, cold.tenant_id, Walk("maya", **walk), limit=50)  # type: ignore[arg-type]
+        return sorted((row["relation"], row["target"]) for row in found)
+
+    def test_a_relation_holds_as_long_as_its_statement(self, cold: Cold) -> None:
+        """What moved ends, is read as of before, and is back when the decision is undone."""
+        cold.page("I live in Leeds.", day=0)
+        cold.work()
+        cold.page("I moved to Ghent.", day=9)
+        cold.work()
+        assert self._walk(cold) == [("lives_in", "ghent")]
+        [(before,)] = cold.rows(
+            "select valid_from + interval '1 day' from memoryos.relation order by valid_from limit 1"
+        )
+        assert self._walk(cold, as_of=before) == [("lives_in", "leeds")]
+
+        [(verdict,)] = cold.rows("select verdict_id from memoryos.verdict where decision = 'UPDATE'")
+        undo_verdict(cold.parts, cold.tenant_id, verdict)
+        assert ("lives_in", "leeds") in self._walk(cold)
+
+    def test_names_lead_on_step_by_step(self, cold: Cold) -> None:
+        """From a place to who lives there, and on to whom they know; two of one name and kind of tie are two."""
+        cold.page("I live in Leeds.", "quiet> ok", "My sister Mina works as a nurse.", "My boss Mina hates coffee.")
+        cold.work()
+        near = self._walk(cold, name="leeds", hops=1)
+        far = self._walk(cold, name="leeds", hops=2)
+        assert near == [("lives_in", "leeds")]
+        assert [name for relation, name in far if relation == "knows"] == ["Mina", "Mina"]
