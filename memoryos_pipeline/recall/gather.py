@@ -110,11 +110,15 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Arms:
-    """Which kinds are searched, with which vector (None leaves the dense arm out), history or only what is live."""
+    """Which kinds are searched, with which vector (None leaves the dense arm out), history or only what is live.
+
+    `alone` are the kinds of the results when turns are not among them: they are not crowded out by turns.
+    """
 
     kinds: tuple[str, ...]
     vector: Vector | None
     include_history: bool = False
+    alone: tuple[str, ...] = ()
 
 
 def gather(connection: Connection, key: ScopeKey, question: Question, *, frame: Frame, arms: Arms) -> Evidence:
@@ -187,12 +191,14 @@ def _dense(connection: Connection, key: ScopeKey, question: Question, *, frame: 
     if arms.vector is None or frame.space_id is None:
         return Dense(NO_IDS, np.empty(0, dtype=np.intp), np.empty(0))
     near = Near(frame.space_id, arms.kinds, arms.vector.tolist(), DENSE_LIMIT)
-    packed = read_nearest(connection, key.bind(), near, approximate=frame.has_hnsw and turns > EXACT_UP_TO)
-    found = unpack(packed, NEAR_LAYOUT)
+    packed = [read_nearest(connection, key.bind(), near, approximate=frame.has_hnsw and turns > EXACT_UP_TO)]
     if question.windows and turns > WHOLE_SCOPE:
         span = (question.windows[0].start, question.windows[0].end)
-        packed = read_nearest(connection, key.bind(), replace(near, limit=DATED_LIMIT, span=span))
-        found = np.concatenate([found, unpack(packed, NEAR_LAYOUT)])
+        packed.append(read_nearest(connection, key.bind(), replace(near, limit=DATED_LIMIT, span=span)))
+    if arms.alone:
+        packed.append(read_nearest(connection, key.bind(), near, of=arms.alone))
+    found = unpack(b"".join(packed), NEAR_LAYOUT)
+    if len(packed) > 1:
         found = found[np.sort(np.unique(ids_of(found), return_index=True)[1])]
     return Dense(ids_of(found), _numbers(arms.kinds)[found["kind"] - 1], found["cosine"].astype(np.float64))
 

@@ -74,7 +74,8 @@ def search(parts: RecallParts, tenant_id: UUID, ask: Ask) -> Retrieval:
     reading = _read(parts, key, ask)
     policy = reading.policy
     with parts.database.snapshot(tenant_id) as connection:
-        arms = Arms(_searched(ask.kinds), reading.vector, include_history=ask.include_history)
+        alone = () if "turn" in ask.kinds else ask.kinds
+        arms = Arms(_searched(ask.kinds), reading.vector, include_history=ask.include_history, alone=alone)
         evidence = gather(connection, key, reading.question, frame=reading.frame, arms=arms)
         candidates = build_candidates(evidence, heat_half_life_days=policy.heat_half_life_days)
         ranked = _rank(evidence, candidates, ask, policy)

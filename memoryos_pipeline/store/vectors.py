@@ -80,7 +80,7 @@ NEAR_LAYOUT = (("owner_id", "S16"), ("kind", ">i4"), ("cosine", ">f8"))
 """`kind` is a place in the list that was asked for, from 1."""
 NEAR_BYTES = 28
 PACKED = """
-    select string_agg(uuid_send(owner_id) || int4send(array_position(cast(:owner_kinds as text[]), owner_kind))
+    select string_agg(uuid_send(owner_id) || int4send(array_position(cast(:known_kinds as text[]), owner_kind))
                       || float8send(cosine), '')
       from (NEAREST) found
 """
@@ -206,15 +206,17 @@ class Near:
     span: tuple[datetime, datetime] | None = None
 
 
-def read_nearest(connection: Connection, key: dict[str, Any], near: Near, *, approximate: bool = False) -> bytes:
-    """Return records (NEAR_LAYOUT) of what is nearest in the scope that `key` binds, best first.
+def read_nearest(
+    connection: Connection, key: dict[str, Any], near: Near, *, approximate: bool = False, of: Sequence[str] = ()
+) -> bytes:
+    """Return records (NEAR_LAYOUT) of what is nearest in the scope that `key` binds, best first; `of` some kinds only.
 
     `approximate` walks the space's HNSW index; when that ends before `limit` is reached, the scan is made exact.
     """
     starts_at, ends_at = near.span or (None, None)
     values = {
-        **key, "space_id": near.space_id, "owner_kinds": list(near.owner_kinds), "vector": vector_text(near.vector),
-        "limit": near.limit, "starts_at": starts_at, "ends_at": ends_at,
+        **key, "space_id": near.space_id, "known_kinds": list(near.owner_kinds), "vector": vector_text(near.vector),
+        "owner_kinds": list(of or near.owner_kinds), "limit": near.limit, "starts_at": starts_at, "ends_at": ends_at,
     }  # fmt: skip
     shape = (len(near.vector), near.span is not None)
     if approximate:

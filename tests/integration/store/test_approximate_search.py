@@ -124,7 +124,13 @@ class TestNearest:
 
     def test_it_is_the_index_that_finds(self, filled: Filled) -> None:
         """The plan under row level security walks the approximate index of the space."""
-        key = {"tenant_id": filled.tenant, "scope_id": filled.scope, "owner_kinds": ["turn"], "limit": K}
+        key = {
+            "tenant_id": filled.tenant,
+            "scope_id": filled.scope,
+            "owner_kinds": ["turn"],
+            "known_kinds": ["turn"],
+            "limit": K,
+        }
         values = {**key, "vector": vector_text(filled.vectors[0].tolist())}
         with filled.stack.app.snapshot(filled.tenant) as connection:
             connection.execute(text("select set_config('enable_sort', 'off', true)"))
