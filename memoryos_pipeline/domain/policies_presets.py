@@ -44,10 +44,12 @@ PRESETS: dict[str, Policy] = {
 }
 
 CLAIMS: dict[str, frozenset[str]] = {
-    "default": frozenset({"sealed", "cooled", "heated", "extracted", "closed", "linked", "forgotten", "restored"}),
+    "default": frozenset(
+        {"sealed", "cooled", "heated", "extracted", "closed", "linked", "annotated", "forgotten", "restored"}
+    ),
     "seed000": frozenset({"sealed", "cooled", "extracted", "closed", "forgotten", "restored"}),
     "bai_lab": frozenset({"sealed", "heated", "extracted"}),
-    "a_mem": frozenset({"sealed", "extracted", "linked"}),
+    "a_mem": frozenset({"sealed", "extracted", "linked", "annotated"}),
     "memorybank": frozenset({"sealed", "extracted", "forgotten", "restored"}),
     "mem0": frozenset({"sealed", "extracted", "closed"}),
     "mem0g": frozenset({"sealed", "extracted", "closed"}),
