@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from memoryos_pipeline.store import migrate as migrating
 from memoryos_pipeline.store.database import Database
@@ -46,7 +47,7 @@ def _migrate_then(statements: str) -> None:
     def migrate_and_change(owner: Database) -> None:
         migrate(owner)
         with owner.engine.begin() as connection:
-            connection.exec_driver_sql(statements)
+            connection.execute(text(statements))
 
     migrating.migrate = migrate_and_change
 

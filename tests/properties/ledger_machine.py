@@ -372,9 +372,9 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @rule()
     def repair(self) -> None:
-        """What is whole has nothing to mend."""
+        """What is whole has nothing to mend, unless a sweep has left a silent conversation to it."""
         mended = repair_tenant(self.stack.owner, self.tenant_id, policy=SMALL, max_attempts=MAX_ATTEMPTS)
-        assert self.gave_up or mended == []
+        assert self.gave_up or {one.what for one in mended} <= {"never sealed"}, mended
         self._accept()
 
     # -- what must always be the case -----------------------------------------------------------------------------
