@@ -226,9 +226,9 @@ def _show(report: dict[str, Any], console: Console) -> None:
             compared.add_row(name, *(str(row[column]) for column in BRIEF))
         console.print(compared)
     if "ablation_r10" in report:
-        left_out = Table("signal", "R@10 without it", "R@10 by it alone")
-        for name, row in report["ablation_r10"].items():
-            left_out.add_row(name, str(row["without"]), str(row["alone"]))
+        left_out = Table("without", "R@10")
+        for name, r10 in report["ablation_r10"].items():
+            left_out.add_row(name, str(r10))
         console.print(left_out)
     if report["auroc5"] is not None:
         console.print(f"`not said by that person`, AUROC: {report['auroc5']}")

@@ -1,4 +1,4 @@
-"""What each signal is worth: recorded results ordered again without it, and by it alone. Pure.
+"""What each signal is worth: recorded results ordered again without it. Pure.
 
 Signals sum to the score of a result, so leaving one out needs no second search. Only what was among the results can
 rise, so with a hundred results the loss of a strong signal is a little understated.
@@ -31,20 +31,13 @@ class Asked:
     gold: frozenset[str]
 
 
-def ablate(asked: Sequence[Asked]) -> dict[str, dict[str, float]]:
-    """Return for every signal R@10 (in [0, 1]) without it and by it alone; `all` holds what is compared with.
-
-    `alone` orders what the whole sum found: it is not the recall of an arm that searches by itself.
-    """
+def ablate(asked: Sequence[Asked]) -> dict[str, float]:
+    """Return R@10 (in [0, 1]) without each signal; `nothing` holds what is compared with."""
     if not asked:
         return {}
     names = sorted({_family(name) for each in asked for result in each.results for name in result.signals})
-    everything = _recall(asked, names)
-    table = {"all": {"without": everything, "alone": everything}}
-    for name in names:
-        others = [other for other in names if other != name]
-        table[name] = {"without": _recall(asked, others), "alone": _recall(asked, [name])}
-    return table
+    without = {name: _recall(asked, [other for other in names if other != name]) for name in names}
+    return {"nothing": _recall(asked, names), **without}
 
 
 def reorder(results: Iterable[Recorded], kept: Collection[str]) -> list[Recorded]:

@@ -41,10 +41,10 @@ def compare(by_profile: Mapping[str, Sequence[Scored]]) -> dict[str, dict[str, A
     }  # fmt: skip
 
 
-def summarize_ablation(scored: Iterable[Scored]) -> dict[str, dict[str, float]]:
-    """Return R@10 in percent without each signal and by it alone."""
+def summarize_ablation(scored: Iterable[Scored]) -> dict[str, float]:
+    """Return R@10 in percent without each signal, and without `nothing`."""
     asked = [Asked(each.recorded, each.question.gold) for each in scored if each.question.is_headline]
-    return {name: {key: _rounded(PERCENT * value) for key, value in row.items()} for name, row in ablate(asked).items()}
+    return {name: _rounded(PERCENT * value) for name, value in ablate(asked).items()}
 
 
 def across_tiers(reports: Mapping[str, dict[str, Any]]) -> dict[str, Any]:

@@ -73,7 +73,7 @@ class TestRecall:
         assert line["auroc5_n"] == {"wrong_person": 1, "right_person": 1, "no_doubt": 0}
         assert 0 <= line["auroc5"] <= 1
         assert line["profiles"].keys() == {"default", "lexical"}
-        assert line["ablation_r10"]["all"]["without"] == 100.0
+        assert line["ablation_r10"]["nothing"] == 100.0
         assert line["versions"]["embedder"] == "hashing"
         assert line["turns"] == 24, "only the user who is asked about is needed"
         assert set(Path(tempfile.gettempdir()).glob("memoryos-demo-*")) == before

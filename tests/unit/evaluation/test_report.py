@@ -70,7 +70,7 @@ class TestAsk:
 
         assert [(path, body["profile"], body["limit"]) for path, body in api.asked] == [("/v1/search", "lexical", 100)]
         assert [each.turns for each in scored[0].recorded] == [("a",), ("b",), ("c",)]
-        assert summarize_ablation(scored)["bm25"] == {"without": 100.0, "alone": 100.0}
+        assert summarize_ablation(scored) == {"nothing": 100.0, "bm25": 100.0}
 
 
 class TestSummarize:
