@@ -2,7 +2,7 @@
 
 import random
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from uuid import UUID
 
@@ -51,7 +51,7 @@ def _deliver_some(runtime: Runtime, work_ids: list[int]) -> list[int]:
     leases = _claim(runtime, work_ids)
     runtime.keeper.take(leases)
     suspects = [lease for lease in leases if lease.vanished]
-    fresh = [lease for lease in leases if not lease.vanished]
+    fresh = _in_turns([lease for lease in leases if not lease.vanished])
     try:
         _hand_back(runtime, suspects[1:])
         for batch, together in _batches(fresh):
@@ -64,6 +64,16 @@ def _deliver_some(runtime: Runtime, work_ids: list[int]) -> list[int]:
     finally:
         _hand_back(runtime, leases)
     return [lease.work_id for lease in suspects[1:]]
+
+
+def _in_turns(leases: Sequence[Lease]) -> list[Lease]:
+    """Order the rows of a message: first tries come first, and tenants take turns."""
+    seen: Counter[UUID] = Counter()
+    turns = {}
+    for lease in leases:
+        turns[lease.work_id] = (lease.attempts > 1, seen[lease.tenant_id])
+        seen[lease.tenant_id] += 1
+    return sorted(leases, key=lambda lease: turns[lease.work_id])
 
 
 def _claim(runtime: Runtime, work_ids: list[int]) -> list[Lease]:

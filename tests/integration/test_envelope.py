@@ -11,6 +11,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from memoryos_pipeline import pipeline
 from memoryos_pipeline.domain.errors import ModelRefusedError, ModelUnavailableError
+from memoryos_pipeline.domain.ids import mint_id
 from memoryos_pipeline.domain.work import Lease, Owed, WorkKind
 from memoryos_pipeline.models.extractive import ExtractiveModel
 from memoryos_pipeline.models.hashing import HashingEmbedder
@@ -18,6 +19,7 @@ from memoryos_pipeline.settings import Settings
 from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.store.ledger import complete, complete_all, owe
 from memoryos_pipeline.store.publishing import reap_expired
+from memoryos_pipeline.store.tenants import create_tenant
 from memoryos_pipeline.store.vigilance import pause_kind, resume_kind, tallied_lately
 from tests.builders import create_scope
 from tests.conftest import Stack
@@ -151,6 +153,29 @@ class TestDeliver:
         with stack.ledger_database.across_tenants() as connection:
             found = {(each.kind, each.outcome, each.count) for each in tallied_lately(connection)}
         assert found == {("summarize", "done", 1), ("embed", "transient", 2)}
+
+    def test_tenants_take_turns_within_a_message(
+        self, stack: Stack, process: Runtime, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Whoever has one row behind many of another tenant does not wait for them; what failed before comes last."""
+        begun: list[str] = []
+
+        def note(_: Parts, lease: Lease) -> None:
+            begun.append(f"{lease.tenant_id == stack.tenant_id} {lease.attempts}")
+            message = "poison"
+            raise ValueError(message)
+
+        monkeypatch.setitem(pipeline.STAGES, "summarize", note)
+        small = Stack(**{**stack.__dict__, "tenant_id": mint_id()})
+        create_tenant(stack.owner, small.tenant_id, "small")
+        many = _owe(stack, *[WorkKind.SUMMARIZE] * 5)
+        envelope.deliver(many[:1])
+        with stack.app.transaction(stack.tenant_id) as connection:
+            connection.execute(text("update memoryos.work set run_after = clock_timestamp()"))
+        begun.clear()
+        envelope.deliver([*many, *_owe(small, WorkKind.SUMMARIZE)])
+
+        assert begun == ["False 1", "True 1", "True 1", "True 1", "True 1", "True 2"]
 
     def test_a_busy_model_burns_no_attempt(
         self, stack: Stack, process: Runtime, monkeypatch: pytest.MonkeyPatch
