@@ -334,7 +334,7 @@ class TestCool:
                 terms = [(turn, ["tennis"]) for turn in kept]
                 put_postings(connection, stack.tenant_id, create_scope(stack), "turn", terms)
             archiving.result(20)
-        query = "select seq from memoryos.turn join memoryos.posting_length on owner_id = turn_id order by seq"
+        query = "select t.seq from memoryos.turn t join memoryos.posting_length on owner_id = turn_id order by t.seq"
 
         assert rows(stack, query) == [(2,), (3,), (4,), (5,)]
 
