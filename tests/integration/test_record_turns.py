@@ -308,7 +308,6 @@ class TestTenants:
         assert _rows(stack, "select content from memoryos.turn") == [("text of a",)]
 
 
-
 def _close(stack: Stack, name: str) -> None:
     scope = scope_id(stack.tenant_id, "maya", "companion")
     close_conversation(stack.app, stack.tenant_id, scope_id=scope, conversation_id=name, max_attempts=5)
