@@ -33,6 +33,9 @@ BROKER_AWAY_SECONDS = 1.0
 EMPTY_STALE_SECONDS = 5.0
 """A stamp this old says nothing while its queue is empty: whoever took the message has claimed by then, or is gone."""
 
+SHARES = 4
+"""Into so many shares the window of a queue is cut; one tenant gets one of them."""
+
 Publish = Callable[[str, Sequence[int]], None]
 
 
@@ -118,8 +121,10 @@ class Relay:
             fresh = count_in_broker(connection, kinds, stale_seconds=stale)
             room = self._settings.relay_window - max(fresh, unheard)
             due = [kind for kind in kinds if room > 0 and kind not in paused]
-            picked = [pick_due(connection, kind, room=room, stale_seconds=stale) for kind in due]
-        return sum(self._ring(queue, work_ids) for work_ids in picked)
+            share = max(self._settings.relay_batch, self._settings.relay_window // SHARES)
+            picked = [pick_due(connection, kind, room=room, share=share, stale_seconds=stale) for kind in due]
+        # A message holds rows of one tenant: whoever's row ends a worker takes nothing of another tenant along.
+        return sum(self._ring(queue, work_ids) for by_tenant in picked for work_ids in by_tenant.values())
 
     def _depth(self, queue: str) -> int:
         return int(self._broker.llen(f"{self._settings.broker_key_prefix}{queue}"))

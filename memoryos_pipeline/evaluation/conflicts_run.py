@@ -81,8 +81,8 @@ class Pipeline:
 
     def _work(self, ledger: Ledger, kind: str) -> int:
         with self.ledger_database.across_tenants() as connection:
-            due = pick_due(connection, kind, room=ROOM, stale_seconds=LEASE_SECONDS)
-        leases = ledger.claim(due, owner="evaluation", lease_seconds=LEASE_SECONDS)
+            due = pick_due(connection, kind, room=ROOM, share=ROOM, stale_seconds=LEASE_SECONDS)
+        leases = ledger.claim(due.get(self.tenant_id, []), owner="evaluation", lease_seconds=LEASE_SECONDS)
         for lease in leases:
             STAGES[lease.kind](self.parts, lease)
         return len(leases)

@@ -1,6 +1,8 @@
 """What the relay asks of the ledger: due rows fairly across tenants, stale stamps, leases that ran out."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from uuid import UUID
 
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
@@ -14,7 +16,8 @@ IN_BROKER = text("""
 """)
 
 # Tenants take turns: a skip scan lists those with ready rows of the kind, each offers its oldest, and the
-# offers are dealt round by round.
+# offers are dealt round by round. What a tenant has in the broker already counts against its share, so that the
+# queue never holds one tenant's backlog in front of everybody else.
 PICK = text("""
     with recursive waiting(tenant_id) as (
         (select tenant_id from memoryos.work where kind = :kind and state = 'ready' order by tenant_id limit 1)
@@ -23,15 +26,21 @@ PICK = text("""
                  where w.kind = :kind and w.state = 'ready' and w.tenant_id > waiting.tenant_id
                  order by w.tenant_id limit 1)
           from waiting where waiting.tenant_id is not null
+    ), rung as (
+        select tenant_id, count(*) as held from memoryos.work
+         where kind = :kind and state = 'ready' and enqueued_at is not null
+           and enqueued_at >= clock_timestamp() - :stale_seconds * interval '1 second'
+         group by tenant_id
     ), offered as (
         select offer.work_id,
                row_number() over (partition by waiting.tenant_id order by offer.run_after, offer.work_id) as round
-          from waiting cross join lateral (
+          from waiting left join rung on rung.tenant_id = waiting.tenant_id cross join lateral (
               select work_id, run_after from memoryos.work
                where kind = :kind and state = 'ready' and tenant_id = waiting.tenant_id
                  and run_after <= clock_timestamp()
                  and (enqueued_at is null or enqueued_at < clock_timestamp() - :stale_seconds * interval '1 second')
-               order by run_after, work_id limit :room) offer
+               order by run_after, work_id
+               limit greatest(least(:room, :share - coalesce(rung.held, 0)), 0)) offer
     ), dealt as (
         select work_id from offered order by round, work_id limit :room
     ), locked as (
@@ -43,7 +52,7 @@ PICK = text("""
         on conflict (name) do update set total = counter.total + excluded.total
     )
     update memoryos.work w set enqueued_at = clock_timestamp() from locked
-     where w.work_id = locked.work_id returning w.work_id
+     where w.work_id = locked.work_id returning w.tenant_id, w.work_id
 """)
 
 # Rows that are waited for are taken in the order in which everybody owes them: tenant, kind, subject.
@@ -113,10 +122,18 @@ def count_in_broker(connection: Connection, kinds: Sequence[str], *, stale_secon
     return count
 
 
-def pick_due(connection: Connection, kind: str, *, room: int, stale_seconds: float) -> list[int]:
-    """Stamp and return up to `room` due rows of a kind, tenants taking turns; those rung for in vain are counted."""
-    values = {"kind": kind, "room": room, "stale_seconds": stale_seconds}
-    return sorted(connection.execute(PICK, values).scalars())
+def pick_due(
+    connection: Connection, kind: str, *, room: int, share: int, stale_seconds: float
+) -> dict[UUID, list[int]]:
+    """Stamp up to `room` due rows of a kind, tenants taking turns; return their ids by tenant, in order.
+
+    No tenant gets more than `share` rows into the broker at a time. Those rung for in vain are counted.
+    """
+    values = {"kind": kind, "room": room, "share": share, "stale_seconds": stale_seconds}
+    picked: dict[UUID, list[int]] = defaultdict(list)
+    for tenant_id, work_id in sorted(connection.execute(PICK, values).all()):
+        picked[tenant_id].append(work_id)
+    return picked
 
 
 def unstamp(connection: Connection, work_ids: Iterable[int]) -> None:

@@ -179,7 +179,8 @@ class TestClaims:
 
         def pick(session: Session, _: Ground) -> list[int]:
             with session.ledger_database.across_tenants() as connection:
-                return pick_due(connection, "heat", room=10, stale_seconds=30)
+                picked = pick_due(connection, "heat", room=10, share=10, stale_seconds=30)
+            return picked.get(stack.tenant_id, [])
 
         def check(ground: Ground, ended: Ended) -> None:
             assert sorted([*ended.first, *ended.second]) == ground.work_ids

@@ -108,6 +108,27 @@ class TestTick:
             mine = set(connection.execute(text("select work_id from memoryos.work")).scalars())
         assert mine <= set(bell.ids)
 
+    def test_a_backlog_leaves_room_for_others(self, stack: Stack, broker: Redis) -> None:
+        """A tenant holds a quarter of the window at most, so whoever comes later is not behind all of it."""
+        _owe(stack, 50)
+        bell = Doorbell()
+        relay = _relay(stack, broker, bell, relay_window=40, relay_batch=5)
+
+        assert (relay.tick(), relay.tick()) == (10, 0)
+
+    def test_a_message_holds_rows_of_one_tenant(self, stack: Stack, broker: Redis) -> None:
+        """Whoever's row ends a worker takes nothing of another tenant along."""
+        small = mint_id()
+        create_tenant(stack.owner, small, "small")
+        for tenant_id in (stack.tenant_id, small):
+            _owe(Stack(**{**stack.__dict__, "tenant_id": tenant_id}), 3)
+        bell = Doorbell()
+        _relay(stack, broker, bell).tick()
+
+        with stack.app.transaction(small) as connection:
+            mine = set(connection.execute(text("select work_id from memoryos.work")).scalars())
+        assert sorted(len(mine & set(ids)) for _, ids in bell.rung) == [0, 3]
+
     def test_a_queue_that_nobody_works_does_not_fill_the_broker(self, stack: Stack, broker: Redis) -> None:
         """Stamps go stale while the messages still lie there: they are not rung for again and again, without end."""
         _owe(stack, 10)
