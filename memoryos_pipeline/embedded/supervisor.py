@@ -27,6 +27,7 @@ LOOK_SECONDS = 0.5
 READY_SECONDS = 45.0
 PROGRAMS_STOP_SECONDS = 7.0
 PORT_TRIES = 3
+SAY_AGAIN_SECONDS = 1.0
 DATABASE_URLS = ("database_url", "ledger_url", "owner_url")
 
 Tell = Callable[[str], None]
@@ -98,7 +99,8 @@ class Supervisor:
 
     def stop(self) -> None:
         """Stop our processes, then the servers, then whatever is left below us. Takes at most 15 s."""
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for number in (signal.SIGALRM, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         self._directory.forget_connection()
         stop_together(list(reversed(self._programs)), seconds=PROGRAMS_STOP_SECONDS)
@@ -177,11 +179,16 @@ def _broker_is_given(settings: Settings) -> bool:
 
 
 def _end_like_ctrl_c() -> None:
-    """Let SIGTERM and SIGHUP end us the way Ctrl-C does."""
+    """Let SIGTERM and SIGHUP end us the way Ctrl-C does, and let it be said again until it is heard.
+
+    Python drops what is raised while it runs a weak reference's callback, as it does at imports.
+    """
 
     def interrupt(_: int, __: object) -> None:
+        signal.setitimer(signal.ITIMER_REAL, SAY_AGAIN_SECONDS)
         raise KeyboardInterrupt
 
+    signal.signal(signal.SIGALRM, interrupt)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # ignored under nohup
             signal.signal(number, interrupt)
