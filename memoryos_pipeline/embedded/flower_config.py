@@ -7,11 +7,13 @@ The user and password come from FLOWER_BASIC_AUTH (`name:password`).
 import os
 
 from memoryos_pipeline.embedded.flower_state import remember_no_text
+from workers.celery_app import app
 
 if not all(os.environ.get("FLOWER_BASIC_AUTH", "").partition(":")):
     raise SystemExit("Flower needs FLOWER_BASIC_AUTH=name:password; without it everybody could look in")
 
 remember_no_text()
+app.conf.broker_transport = None  # Flower tells the kind of broker by its URL, and takes nothing from our queues
 
 address = "127.0.0.1"
 read_only = True
