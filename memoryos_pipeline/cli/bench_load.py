@@ -236,7 +236,7 @@ class _SqlSender:
         """Run one transaction."""
         execute, share = self._connection.execute, request.share
         execute(self._set_tenant, {"tenant_id": str(self._tenant_id)})
-        _, next_seq, sealed_through, _ = execute(self._open, request.opening).fetchall()[0]
+        _, next_seq, sealed_through, *_ = execute(self._open, request.opening).fetchall()[0]
         rows = [row._replace(seq=seq) for seq, row in enumerate(request.rows, start=next_seq - share.turns)]
         values = turn_values(self._tenant_id, rows, users=[share.user_id])
         if execute(self._insert, values).fetchall()[0][0] != share.turns:
