@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from memoryos_pipeline.domain.budget import tokens_at_most
+from memoryos_pipeline.domain.budget import Payment, tokens_at_most
 from memoryos_pipeline.domain.errors import InvalidOutputError, ModelError
 from memoryos_pipeline.domain.knowledge import Candidate, Decision, Distillate, Neighbour, Verdict
 from memoryos_pipeline.domain.pages import PageSummary, PageText
@@ -133,27 +134,27 @@ class AnthropicModel:
             return task.read(kept, True)
         problem, tokens = "", OUTPUT_TOKENS
         for attempt in range(1, TRIES + 1):
+            request = _request(task, problem=problem, max_tokens=tokens)
             try:
-                reply = self._call(_request(task, problem=problem, max_tokens=tokens), journal)
-                answer, result = _first_that_reads(reply, task, last_try=attempt == TRIES)
+                with self._paying(request, journal) as payment:
+                    reply = self._client.call(request)
+                    payment.tokens = reply.tokens_in + reply.tokens_out
+                    answer, result = _first_that_reads(reply, task, last_try=attempt == TRIES)
+                    # Kept before it is settled: whatever fails from here on, nothing is asked and paid again.
+                    self._keep(task, digest, answer, reply, journal)
             except InvalidOutputError as error:
                 if attempt == TRIES:
                     raise
                 problem = str(error)
                 tokens = MORE_OUTPUT_TOKENS if isinstance(error, OutputCutError) else OUTPUT_TOKENS
             else:
-                self._keep(task, digest, answer, reply, journal)
                 return result
         raise InvalidOutputError
 
-    def _call(self, request: dict[str, Any], journal: Journal) -> Reply:
-        """Call within the tenant's budget and the provider's breaker; what it cost counts, however it is read."""
-        client = self._client
+    def _paying(self, request: dict[str, Any], journal: Journal) -> AbstractContextManager[Payment]:
+        """Stand around one call: within the tenant's budget and the provider's breaker, counted however it is read."""
         tokens = tokens_at_most(json.dumps(request, ensure_ascii=False), output_tokens=request["max_tokens"])
-        with journal.paying(client.provider, tokens=tokens, seconds=client.deadline_seconds) as payment:
-            reply = client.call(request)
-            payment.tokens = reply.tokens_in + reply.tokens_out
-        return reply
+        return journal.paying(self._client.provider, tokens=tokens, seconds=self._client.deadline_seconds)
 
     def _keep(self, task: Task, digest: bytes, answer: Shape, reply: Reply, journal: Journal) -> None:
         journal.keep(

@@ -1,12 +1,13 @@
 """What stands between a tenant and a provider: the day's budget and the provider's breaker. Shared by all processes."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
 
 from memoryos_pipeline.domain.breaker import Breaker, Outcome, admit, note_outcome
 from memoryos_pipeline.domain.budget import Payment, fits, seconds_until_next_day
@@ -88,6 +89,10 @@ class Payments:
         except ModelError as error:
             outcome: Outcome = "refused" if isinstance(error, ProviderClosedError) else "failed"
             self._end(provider, reservation, 0, outcome=outcome, error=error)
+            raise
+        except DBAPIError:  # of whoever kept the answer, perhaps after its commit: it was paid for all the same
+            with suppress(DBAPIError):
+                self._end(provider, reservation, payment.tokens or 0)
             raise
         self._end(provider, reservation, payment.tokens or 0)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 
 from memoryos_pipeline.domain.errors import (
     BudgetSpentError,
@@ -24,6 +25,10 @@ from tests.conftest import Stack
 from tests.stub_server.server import StubServer
 from tests.unit.models.pages import page
 
+BROKEN = """
+    create function memoryos.break_it() returns trigger language plpgsql as $$ begin raise 'broken'; end $$;
+    create trigger broken before update on memoryos.provider_state execute function memoryos.break_it()
+"""
 PROVIDER = "127.0.0.1/stub-model"
 
 
@@ -68,6 +73,21 @@ class TestBudget:
             paid = connection.execute(text("select sum(tokens_in + tokens_out) from memoryos.llm_call")).scalar_one()
         assert _state(stack) == {"tokens_per_day": 100_000, "spent_today": paid, "set_aside": 0, "phase": "closed"}
         assert paid > 0
+
+    def test_an_answer_that_could_not_be_settled_is_not_asked_for_again(self, stack: Stack, stub: StubServer) -> None:
+        """The answer is kept before anything else can fail, and what it cost is counted."""
+        journal, model = _journal(stack), _model(stub)
+        set_budget(stack.owner, stack.tenant_id, tokens_per_day=100_000)
+        with stack.owner.across_tenants() as connection:
+            connection.execute(text(BROKEN))
+        with pytest.raises(DBAPIError):
+            model.summarize(page("I moved to Lisbon"), journal=journal)
+        with stack.owner.across_tenants() as connection:
+            connection.execute(text("drop trigger broken on memoryos.provider_state"))
+
+        model.summarize(page("I moved to Lisbon"), journal=journal)
+        assert len(stub.requests) == 1
+        assert int(str(_state(stack)["spent_today"])) > 0
 
     def test_a_spent_budget_asks_nobody(self, stack: Stack, stub: StubServer) -> None:
         """The cap is never passed: what could cost more than is left waits for the next day, without an attempt."""
