@@ -19,6 +19,8 @@ from memoryos_pipeline.store.migrate import migrate
 from memoryos_pipeline.store.tenants import create_tenant
 
 TEMPLATE = "memoryos_template"
+SETTINGS = {"fsync": "off", "autovacuum_naptime": "1min"}
+"""Hundreds of databases come and go here; to visit each every other second would keep a core busy."""
 
 # How quick a machine is is no property of the code. The examples are the same in every run; HYPOTHESIS_PROFILE=explore
 # looks for new ones.
@@ -30,7 +32,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
     """A real cluster with a migrated template database."""
-    server = EmbeddedPostgres(_server_root(tmp_path_factory, "pg"), settings={"fsync": "off"})
+    server = EmbeddedPostgres(_server_root(tmp_path_factory, "pg"), settings=SETTINGS)
     server.start()
     try:
         server.create_database(TEMPLATE)
