@@ -30,6 +30,14 @@ def place() -> Iterator[Path]:
         yield Path(directory)
 
 
+@pytest.fixture
+def heard_interrupts() -> Iterator[None]:
+    """Children hear Ctrl-C, also where the tests run in the background and their parent was told to ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 class TestDemo:
     def test_it_keeps_every_promise_and_ends_with_one_line(self, place: Path) -> None:
         """Months go in and become every tier; nothing is lost, doubled or broken; every question finds its turn."""
@@ -46,6 +54,7 @@ class TestDemo:
         assert 0 < line["pss_mb"] < 1500
         assert list(place.iterdir()) == []
 
+    @pytest.mark.usefixtures("heard_interrupts")
     def test_ctrl_c_leaves_nothing(self, place: Path) -> None:
         """Stopped in the middle it takes its processes and its directory along."""
         process = subprocess.Popen(

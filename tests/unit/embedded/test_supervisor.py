@@ -16,6 +16,7 @@ del thing
 try:
     signal.pause()
 except KeyboardInterrupt:
+    signal.setitimer(signal.ITIMER_REAL, 0)
     print("stopped")
 """
 
