@@ -179,7 +179,7 @@ class TestClaims:
 
         def pick(session: Session, _: Ground) -> list[int]:
             with session.ledger_database.across_tenants() as connection:
-                picked = pick_due(connection, "heat", room=10, share=10, stale_seconds=30)
+                picked = pick_due(connection, "heat", room=10, share=100, stale_seconds=30)
             return [work_id for work_ids in picked.values() for work_id in work_ids]
 
         def check(ground: Ground, ended: Ended) -> None:
