@@ -3,15 +3,12 @@
 import json
 import multiprocessing
 import os
-import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -20,11 +17,12 @@ from rich.console import Console
 from rich.table import Table
 
 from memoryos_pipeline.cli.bench_load import Load, Measured, run_http, run_sql
-from memoryos_pipeline.embedded.first_run import TENANT_ID, TENANT_NAME, ensure_schema
+from memoryos_pipeline.embedded.first_run import TENANT_ID, TENANT_NAME
 from memoryos_pipeline.embedded.plan import memoryos_command
 from memoryos_pipeline.embedded.postgres import EmbeddedPostgres
 from memoryos_pipeline.embedded.process import free_port
 from memoryos_pipeline.embedded.readiness import responds
+from memoryos_pipeline.embedded.temporary import temporary_postgres
 from memoryos_pipeline.store.database import Database
 from memoryos_pipeline.store.tenants import create_tenant, mint_key
 
@@ -68,22 +66,12 @@ class Where:
 @contextmanager
 def system() -> Iterator[Where]:
     """Run Postgres (fsync on) and one API process in a temporary directory, and leave nothing behind."""
-    root = Path(tempfile.mkdtemp(prefix="mem-bench-"))
-    root.chmod(0o711)  # as root the server runs under another account, which passes through
-    server = EmbeddedPostgres(root / "postgres")
-    try:
-        server.start()
-        server.create_database("memoryos")
-        with _api(server, root) as where:
-            yield where
-    finally:
-        server.stop()
-        shutil.rmtree(root, ignore_errors=True)
+    with temporary_postgres() as server, _api(server) as where:
+        yield where
 
 
 @contextmanager
-def _api(server: EmbeddedPostgres, root: Path) -> Iterator[Where]:
-    ensure_schema(server.url("owner"))
+def _api(server: EmbeddedPostgres) -> Iterator[Where]:
     owner = Database(server.url("owner"), pool_size=1)
     create_tenant(owner, TENANT_ID, TENANT_NAME)
     key = mint_key(owner, TENANT_ID, label="bench", scopes=("ingest",))
@@ -98,7 +86,7 @@ def _api(server: EmbeddedPostgres, root: Path) -> Iterator[Where]:
         "MEMORYOS_EMBEDDER": "hashing",
         "MEMORYOS_LANGUAGE_MODEL": "extractive",
     }
-    with (root / "api.log").open("wb") as log:
+    with (server.paths.root / "api.log").open("wb") as log:
         command = [*memoryos_command(), "api"]
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
     try:

@@ -3,15 +3,12 @@
 import json
 import multiprocessing
 import os
-import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -21,8 +18,8 @@ from rich.table import Table
 
 from memoryos_pipeline.domain.ids import mint_id
 from memoryos_pipeline.domain.work import Lease
-from memoryos_pipeline.embedded.first_run import ensure_schema
 from memoryos_pipeline.embedded.postgres import EmbeddedPostgres
+from memoryos_pipeline.embedded.temporary import temporary_postgres
 from memoryos_pipeline.settings import Settings
 from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.store.database import Database
@@ -45,28 +42,12 @@ def ledger(
     rows: Annotated[int, typer.Option(help="Rows to claim and complete.", min=1_000)] = 20_000,
 ) -> None:
     """Time two worker processes that claim rows of two tenants and complete them, another tenant's rows beside them."""
-    with _database() as server:
+    with temporary_postgres() as server:
         result = _measure(server, rows)
     if as_json:
         typer.echo(json.dumps(result))
     else:
         Console().print(_table(result))
-
-
-@contextmanager
-def _database() -> Iterator[EmbeddedPostgres]:
-    """Run Postgres (fsync on) in a temporary directory, gone afterwards."""
-    root = Path(tempfile.mkdtemp(prefix="mem-bench-"))
-    root.chmod(0o711)  # as root the server runs under another account, which passes through
-    server = EmbeddedPostgres(root / "postgres")
-    try:
-        server.start()
-        server.create_database("memoryos")
-        ensure_schema(server.url("owner"))
-        yield server
-    finally:
-        server.stop()
-        shutil.rmtree(root, ignore_errors=True)
 
 
 def _measure(server: EmbeddedPostgres, rows: int) -> dict[str, Any]:

@@ -3,15 +3,12 @@
 import json
 import os
 import random
-import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any
 from zlib import crc32
@@ -21,8 +18,8 @@ from rich.console import Console
 from rich.table import Table
 
 from memoryos_pipeline.cli.evaluating import bar
-from memoryos_pipeline.embedded.first_run import TENANT_ID, TENANT_NAME, ensure_schema
-from memoryos_pipeline.embedded.postgres import EmbeddedPostgres
+from memoryos_pipeline.embedded.first_run import TENANT_ID, TENANT_NAME
+from memoryos_pipeline.embedded.temporary import temporary_postgres
 from memoryos_pipeline.store.database import Database
 from memoryos_pipeline.store.synthetic import AGENT, VOCABULARY, fill_user, settle
 from memoryos_pipeline.store.tenants import create_tenant
@@ -61,22 +58,13 @@ def recall(
 
 @contextmanager
 def _database() -> Iterator[tuple[Database, Database]]:
-    """Run Postgres (fsync on) in a temporary directory: its application and owner roles, gone afterwards."""
-    root = Path(tempfile.mkdtemp(prefix="mem-bench-"))
-    root.chmod(0o711)  # as root the server runs under another account, which passes through
-    server = EmbeddedPostgres(root / "postgres")
-    try:
-        server.start()
-        server.create_database("memoryos")
-        ensure_schema(server.url("owner"))
+    """Run a temporary Postgres and yield its application and owner roles."""
+    with temporary_postgres() as server:
         app, owner = Database(server.url("app"), pool_size=CLIENTS), Database(server.url("owner"), pool_size=1)
         create_tenant(owner, TENANT_ID, TENANT_NAME)
         yield app, owner
         app.dispose()
         owner.dispose()
-    finally:
-        server.stop()
-        shutil.rmtree(root, ignore_errors=True)
 
 
 @dataclass(slots=True)

@@ -1,22 +1,19 @@
 """`memoryos bench sweep`: what a sweep costs when nothing is due, and when a thousand statements are."""
 
 import json
-import shutil
 import statistics
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from memoryos_pipeline.embedded.first_run import TENANT_ID, TENANT_NAME, ensure_schema
-from memoryos_pipeline.embedded.postgres import EmbeddedPostgres
+from memoryos_pipeline.embedded.first_run import TENANT_ID, TENANT_NAME
+from memoryos_pipeline.embedded.temporary import temporary_postgres
 from memoryos_pipeline.models.hashing import HashingEmbedder
 from memoryos_pipeline.stages.forget import forget
 from memoryos_pipeline.stages.parts import Parts
@@ -62,22 +59,13 @@ def sweep(
 
 @contextmanager
 def _database() -> Iterator[_Roles]:
-    """Run Postgres (fsync on) in a temporary directory, gone afterwards."""
-    root = Path(tempfile.mkdtemp(prefix="mem-bench-"))
-    root.chmod(0o711)  # as root the server runs under another account, which passes through
-    server = EmbeddedPostgres(root / "postgres")
-    try:
-        server.start()
-        server.create_database("memoryos")
-        ensure_schema(server.url("owner"))
+    """Run a temporary Postgres and yield its roles."""
+    with temporary_postgres() as server:
         roles = _Roles(*(Database(server.url(role), pool_size=2) for role in ("app", "ledger", "owner")))
         create_tenant(roles.owner, TENANT_ID, TENANT_NAME)
         yield roles
         for database in (roles.app, roles.ledger, roles.owner):
             database.dispose()
-    finally:
-        server.stop()
-        shutil.rmtree(root, ignore_errors=True)
 
 
 def _measure(roles: _Roles, *, items: int, console: Console) -> dict[str, Any]:

@@ -4,14 +4,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 from uuid import UUID
 
 from memoryos_pipeline.domain.ids import mint_id, scope_id
 from memoryos_pipeline.domain.policies import DEFAULT, Policy
 from memoryos_pipeline.domain.turns import NewTurn
-from memoryos_pipeline.embedded.first_run import ensure_schema
-from memoryos_pipeline.embedded.postgres import EmbeddedPostgres
+from memoryos_pipeline.embedded.temporary import temporary_postgres
 from memoryos_pipeline.evaluation.conflicts import Count, Scorer
 from memoryos_pipeline.evaluation.corpus import AGENT, DAYS, START, Corpus, Line
 from memoryos_pipeline.models.extractive import ExtractiveModel
@@ -34,10 +32,6 @@ BATCH = 500
 ROOM = 200
 LEASE_SECONDS = 600.0
 MAX_ATTEMPTS = 3
-
-
-class UndoneWorkError(Exception):
-    """Work is left that nobody does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +87,9 @@ class Pipeline:
 
 
 @contextmanager
-def own_pipeline(place: Path, embedder: Embedder, *, policy: Policy = DEFAULT) -> Iterator[Pipeline]:
-    """Start a database under `place` and yield a pipeline over it. Raises EmbeddedServerError."""
-    server = EmbeddedPostgres(place / "postgres", settings={"fsync": "off"})
-    server.start()
-    try:
-        server.create_database("memoryos")
-        ensure_schema(server.url("owner"))
+def own_pipeline(embedder: Embedder, *, policy: Policy = DEFAULT) -> Iterator[Pipeline]:
+    """Start a temporary database and yield a pipeline over it. Raises EmbeddedServerError."""
+    with temporary_postgres(settings={"fsync": "off"}) as server:
         app, ledger, owner = (Database(server.url(role), pool_size=2) for role in ("app", "ledger", "owner"))
         tenant_id = mint_id()
         create_tenant(owner, tenant_id, "evaluation")
@@ -107,8 +97,6 @@ def own_pipeline(place: Path, embedder: Embedder, *, policy: Policy = DEFAULT) -
         yield Pipeline(parts, ledger, owner, tenant_id)
         for database in (app, ledger, owner):
             database.dispose()
-    finally:
-        server.stop()
 
 
 def live_through(

@@ -1,6 +1,7 @@
 """Turns to send, in four languages, and the two ways in: HTTP, and the queue with an outbox. Both keep a journal."""
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -45,7 +46,7 @@ def _turn(told: Turn, n: int, user: str, name: str) -> Turn:
     }
 
 
-class Writer:
+class Writer(ABC):
     """Sends turns, and closes its connections when its block ends."""
 
     def __init__(self) -> None:
@@ -60,13 +61,13 @@ class Writer:
     ) -> None:
         self.close()
 
+    @abstractmethod
     def send(self, turns: Sequence[Turn]) -> bool:
         """Send turns until it is known what became of them; tell whether all of them are acknowledged."""
-        raise NotImplementedError
 
+    @abstractmethod
     def close(self) -> None:
         """Close its connections."""
-        raise NotImplementedError
 
 
 class HttpWriter(Writer):
