@@ -44,6 +44,7 @@ from memoryos_pipeline.faults.members import Member, our_environment, wait_until
 from memoryos_pipeline.readmodels.fault_figures import count_owed
 from memoryos_pipeline.settings import QUEUES
 from memoryos_pipeline.store.database import Database
+from memoryos_pipeline.store.sweeps import owe_tails
 
 SHORT = {
     "lease_seconds": "4",
@@ -193,8 +194,11 @@ class Cluster:
         return wait_until(look, seconds=seconds)
 
     def drain(self, seconds: float) -> None:
-        """Return once no work is owed, starting the dead again meanwhile. Raises TimeoutError saying what is left."""
-        if not self.wait_until(lambda: not self.owed(), seconds=seconds):
+        """Return once no work is owed, starting the dead again meanwhile. Raises TimeoutError saying what is left.
+
+        Hot tails are owed an index at once, or a sweep would owe it some seconds after everything was done.
+        """
+        if not self.wait_until(lambda: not owe_tails(self.ledger) and not self.owed(), seconds=seconds):
             raise TimeoutError(f"still owed: {self.owed()}")
 
     def owed(self) -> dict[str, int]:
