@@ -109,7 +109,7 @@ class TestSweep:
     def test_idle_is_what_the_policy_of_the_scope_says(
         self, stack: Stack, own_minutes: float, sealed: list[int]
     ) -> None:
-        """BR-067: an idle setting of a minute, or of ten hours, is the one that acts."""
+        """An idle setting of a minute, or of ten hours, is the one that acts."""
         _set(stack, Policy(idle_flush_minutes=own_minutes), user_id="maya")
         set_clock(stack, START)
         record(stack, "short")
@@ -135,7 +135,7 @@ class TestRepair:
 
 class TestBurst:
     def test_no_turn_is_ever_between_the_tiers(self, stack: Stack) -> None:
-        """BR-065: bursts of 10, 8 and 30 turns with sealing far behind; each turn is hot or on a page, always."""
+        """Bursts of 10, 8 and 30 turns with sealing far behind; each turn is hot or on a page, always."""
         _set(stack, Policy(hot_capacity_turns=7), user_id="maya")
         sent = 0
         for burst in (10, 8, 30):

@@ -50,7 +50,7 @@ def _held(cold: Cold, user: str, status: str) -> list[str]:
 
 class TestContradict:
     def test_a_change_of_heart_leaves_one_truth_and_its_history(self, cold: Cold) -> None:
-        """BR-019 in four languages: the newer is live, the older readable; never neither."""
+        """In four languages: the newer is live, the older readable; never neither."""
         for lang in LANGUAGES:
             before, after = SPICY[lang]
             _told(cold, (0, before), user=lang)
@@ -58,7 +58,7 @@ class TestContradict:
             assert (_held(cold, lang, "live"), _held(cold, lang, "over")) == ([after], [before])
 
     def test_a_mistake_that_is_retold_gains_nothing(self, cold: Cold) -> None:
-        """BR-020: what was taken back stays so, whatever the assistant recaps; the brother's is not the user's."""
+        """What was taken back stays so, whatever the assistant recaps; the brother's is not the user's."""
         _told(cold, (0, "I react badly to penicillin."), (9, "No, that was my brother, I have no allergies."))
         cold.page(
             "What did I say?", "assistant> You said at first that you react badly to penicillin, I believe.", day=10
@@ -71,13 +71,13 @@ class TestContradict:
         assert slots == []
 
     def test_dated_records_all_stand(self, cold: Cold) -> None:
-        """BR-022: three weights on three days are three records."""
+        """Three weights on three days are three records."""
         said = [f"On 1 {month} I weighed {kilos} kg." for month, kilos in (("March", 71), ("April", 69), ("May", 70))]
         _told(cold, *((31.0 * n, one) for n, one in enumerate(said)))
         assert _held(cold, "maya", "live") == said
 
     def test_the_order_of_arrival_decides_nothing(self, cold: Cold) -> None:
-        """BR-023 in four languages: what is imported late is history, whatever came in first."""
+        """In four languages: what is imported late is history, whatever came in first."""
         for lang in LANGUAGES:
             now, then = CITIES[lang]
             _told(cold, (700, now), (0, then), user=f"{lang} late")
@@ -86,7 +86,7 @@ class TestContradict:
                 assert (_held(cold, user, "live"), _held(cold, user, "over")) == ([now], [then])
 
     def test_namesakes_stay_two(self, cold: Cold) -> None:
-        """BR-026: boss and sister of one name; neither ends nor supports what is known of the other."""
+        """Boss and sister of one name; neither ends nor supports what is known of the other."""
         said = ["My boss Mina hates coffee.", "My sister Mina loves coffee and lives in Busan.", "Mina moved to Seoul."]
         _told(cold, *((float(n), one) for n, one in enumerate(said)))
         assert _held(cold, "maya", "over") == []
@@ -95,7 +95,7 @@ class TestContradict:
 
 class TestRepeat:
     def test_what_is_told_twice_is_one_row_with_two_sources(self, cold: Cold) -> None:
-        """BR-028: the same words, and the same in other words, in two talks."""
+        """The same words, and the same in other words, in two talks."""
         for lang, again in (("en", "Home for me is Osaka."), ("ja", "自宅は大阪にあります。")):
             _told(cold, (0, CITIES[lang][0]), (3, CITIES[lang][0]), (6, again), user=lang)
             assert len(_held(cold, lang, "live")) == 1
@@ -105,7 +105,7 @@ class TestRepeat:
 
 class TestAttribute:
     def test_the_assistants_words_are_not_the_users(self, cold: Cold) -> None:
-        """BR-075: its name, its studies and its advice are no facts of the user."""
+        """Its name, its studies and its advice are no facts of the user."""
         cold.page(
             "私の名前は健です。",
             "assistant> I'm Rin, a student from Nagoya; try running every morning.",
@@ -126,11 +126,11 @@ class TestAttribute:
         ],
     )  # fmt: skip
     def test_what_is_only_imagined_or_heard_is_no_fact(self, said: str) -> None:
-        """BR-077: asked, supposed, another's opinion; in four languages."""
+        """Asked, supposed, another's opinion; in four languages."""
         assert not any(states_something(sentence) for sentence in bounded_sentences(said))
 
     def test_recalled_text_is_no_support(self, cold: Cold) -> None:
-        """BR-078: what a client feeds back of memory changes nothing, however often."""
+        """What a client feeds back of memory changes nothing, however often."""
         _told(cold, (0, "I live in Leeds."))
         before = cold.dump()["knowledge"]
         for day in (1, 2, 3):
