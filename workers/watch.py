@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from uuid import UUID
 
 import structlog
 from sqlalchemy import Connection
@@ -15,7 +16,7 @@ from memoryos_pipeline.domain.alarms import (
     queue_alarms,
     unknown_kind_alarms,
 )
-from memoryos_pipeline.domain.work import QUEUE_OF_KIND, kinds_to_pause
+from memoryos_pipeline.domain.work import QUEUE_OF_KIND, find_troubled, kinds_to_pause
 from memoryos_pipeline.settings import QUEUES, Settings
 from memoryos_pipeline.store.heartbeats import queues_served
 from memoryos_pipeline.store.publishing import leased_kinds, seconds_since_slot, unknown_kinds
@@ -23,6 +24,8 @@ from memoryos_pipeline.store.sweeps import SWEEPS
 from memoryos_pipeline.store.vigilance import list_paused, pause_kind, show_alarms, tallied_lately
 
 log = structlog.get_logger("workers.watch")
+TROUBLED_SHARE, TROUBLED_TRIES = 0.5, 20
+"""A tenant is troubled when more than this share of so many tries of a kind failed within a minute or two."""
 
 
 class Watch:
@@ -32,11 +35,14 @@ class Watch:
         self._settings = settings
         self._began_at = time.monotonic()
         self._deep_since: dict[str, float] = {}
+        self.troubled: set[tuple[str, UUID]] = set()
+        """Kinds and tenants whose tries mostly failed of late."""
 
     def look(self, connection: Connection, depths: Mapping[str, int]) -> None:
         """Pause what is broken as a kind, and raise or take back every alarm. `depths` is messages a queue."""
         tallies = tallied_lately(connection)
         settings = self._settings
+        self.troubled = find_troubled(tallies, share=TROUBLED_SHARE, least=TROUBLED_TRIES)
         broken = kinds_to_pause(tallies, share=settings.pause_share, least=settings.pause_failures)
         for kind, error_class in broken.items():
             reason = f"most of its tries failed within a minute ({error_class})"

@@ -54,6 +54,7 @@ class Lease:
 
     `vanished`: whoever had claimed it before never said what became of it; it may be what killed them.
     `deferred_seconds`: for how long it has been put off without a try that counted.
+    `begun`: whether its stage is said to have begun; what was claimed ahead begins later.
     """
 
     work_id: int
@@ -67,6 +68,7 @@ class Lease:
     max_attempts: int
     vanished: bool = False
     deferred_seconds: float = 0.0
+    begun: bool = True
 
     @property
     def is_last_try(self) -> bool:
@@ -136,8 +138,11 @@ class Tallied:
     count: int
 
 
-PASSING = frozenset({"done", str(ErrorClass.DEFERRED)})
-"""Outcomes that say nothing against a kind: a deferral is the provider's, and has its own breaker."""
+VANISHED = "lease_expired"
+"""How work ended whose worker was gone before it said anything."""
+PASSING = frozenset({"done", str(ErrorClass.DEFERRED), VANISHED})
+"""Outcomes that say nothing against a kind: a deferral is the provider's, and has its own breaker; a lost worker is
+mostly the machine's."""
 
 
 def kinds_to_pause(tallies: Iterable[Tallied], *, share: float, least: int) -> dict[str, str]:
@@ -165,3 +170,17 @@ def _broken_by(rows: list[Tallied], share: float, least: int) -> str | None:
         if sum(by_tenant.values()) >= least and mean > share:
             return outcome
     return None
+
+
+def find_troubled(tallies: Iterable[Tallied], *, share: float, least: int) -> set[tuple[str, UUID]]:
+    """Return the kinds and tenants whose tries mostly failed or ended their worker: they go on in a narrow lane.
+
+    That is at least `least` such tries of late, and more than `share` of all. Deferrals count as neither.
+    """
+    total: dict[tuple[str, UUID], int] = defaultdict(int)
+    failed: dict[tuple[str, UUID], int] = defaultdict(int)
+    for each in tallies:
+        if each.outcome != ErrorClass.DEFERRED:
+            total[each.kind, each.tenant_id] += each.count
+            failed[each.kind, each.tenant_id] += 0 if each.outcome == "done" else each.count
+    return {key for key, count in failed.items() if count >= least and count > share * total[key]}

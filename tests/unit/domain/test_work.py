@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from memoryos_pipeline.domain.work import ErrorClass, Tallied, decide_retry, kinds_to_pause
+from memoryos_pipeline.domain.work import ErrorClass, Tallied, decide_retry, find_troubled, kinds_to_pause
 
 ONE, TWO = UUID(int=1), UUID(int=2)
 
@@ -54,3 +54,29 @@ class TestKindsToPause:
     def test_different_failures_do_not_add_up(self) -> None:
         """A kind is broken when it fails in one way."""
         assert _pause((ONE, "transient", 300), (ONE, "invalid_output", 300), (ONE, "permanent", 300)) == {}
+
+    def test_lost_workers_are_the_machine_s(self) -> None:
+        """Whoever loses many workers must not find the kind paused as well."""
+        assert _pause((ONE, "lease_expired", 5_000)) == {}
+
+
+def _troubled(*rows: tuple[UUID, str, int]) -> set[UUID]:
+    tallies = [Tallied("distill", tenant, outcome, count) for tenant, outcome, count in rows]
+    return {tenant for _, tenant in find_troubled(tallies, share=0.5, least=20)}
+
+
+class TestFindTroubled:
+    def test_only_who_mostly_fails_is_troubled(self) -> None:
+        """Failures of every class add up, those that took their worker along as well; more than half must fail."""
+        rows = [(ONE, "transient", 15), (ONE, "lease_expired", 6), (ONE, "done", 20), (TWO, "done", 21)]
+
+        assert _troubled(*rows, (TWO, "transient", 21)) == {ONE}
+
+    def test_a_few_failures_trouble_nobody(self) -> None:
+        """A tenant with little work is not judged by a bad minute."""
+        assert _troubled((ONE, "transient", 19)) == set()
+
+    def test_deferrals_are_neither_failures_nor_successes(self) -> None:
+        """An empty budget or a busy provider says nothing about the rows."""
+        assert _troubled((ONE, "deferred", 500), (ONE, "transient", 20)) == {ONE}
+        assert _troubled((ONE, "deferred", 500)) == set()
