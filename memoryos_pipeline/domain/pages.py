@@ -8,11 +8,15 @@ from memoryos_pipeline.domain.turns import Turn
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """What a language model is shown of a page: its turns in order, and the turns of the page before it."""
+    """What a language model is shown of a page: its turns in order, and the turns of the page before it.
+
+    `relations_wanted` asks whoever distills it for triples too, where that costs anything.
+    """
 
     page_id: UUID
     turns: tuple[Turn, ...]
     previous_turns: tuple[Turn, ...] = ()
+    relations_wanted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,3 +31,15 @@ class PageSummary:
     """Whether the page goes on with what the previous page was about."""
     model: str
     """Model and prompt version that wrote it."""
+
+
+ROOM_CHARACTERS = 400
+NAMINGS = 3
+"""Characters beyond the turns a summary may have, and how often it may name each speaker of a turn."""
+TOO_LONG = "the summary is longer than the page"
+
+
+def is_summary(text: str, page: PageText) -> bool:
+    """Tell whether a text can sum a page up: it is not longer than what was said, with room for names and dates."""
+    said = sum(len(turn.content) + NAMINGS * len(turn.speaker) for turn in page.turns)
+    return len(text) <= said + ROOM_CHARACTERS

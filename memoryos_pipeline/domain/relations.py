@@ -1,11 +1,14 @@
 """Relations between entities: what a statement of a slot, or of somebody of theirs, says as a triple. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from memoryos_pipeline.domain.knowledge import Candidate
 
 SPEAKER = "speaker"
+RELATIONS = "relations"
+"""Attribute under which a model that was asked for triples gives them: lists of five strings, perhaps none."""
 _OF_ONE_VALUE = {
     "residence": ("lives_in", "place"), "employer": ("works_for", "organization"), "occupation": ("works_as", "job"),
     "car": ("drives", "thing"), "drink": ("drinks", "thing"), "commute": ("commutes_by", "thing"),
@@ -32,15 +35,18 @@ class Triple:
 
 
 def triples_of(candidate: Candidate) -> tuple[Triple, ...]:
-    """Return what a statement relates: at most one triple from its slot, and one for each person it names."""
-    return tuple(dict.fromkeys((*_given(candidate), *_of_slot(candidate), *_of_people(candidate))))
+    """Return what a statement relates: what its model gave, or else what follows from its slot and whom it names."""
+    if RELATIONS in candidate.attributes:
+        return tuple(dict.fromkeys(Triple(*given) for given in candidate.attributes[RELATIONS]))
+    return tuple(dict.fromkeys((*_of_slot(candidate), *_of_people(candidate))))
 
 
-def _given(candidate: Candidate) -> Iterator[Triple]:
-    """What the model that read the page named itself."""
-    for given in candidate.attributes.get("relations") or ():
-        if isinstance(given, list) and len(given) == len(Triple.__slots__) and all(map(_is_name, given)):
-            yield Triple(*given)
+def are_triples(attributes: Mapping[str, Any]) -> bool:
+    """Tell whether what a model gave as relations can be read as that; having given none is fine."""
+    given = attributes.get(RELATIONS, [])
+    return isinstance(given, list) and all(
+        isinstance(one, list) and len(one) == len(Triple.__slots__) and all(map(_is_name, one)) for one in given
+    )
 
 
 def _is_name(value: object) -> bool:

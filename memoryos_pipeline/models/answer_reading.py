@@ -3,7 +3,7 @@
 import calendar
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -19,9 +19,17 @@ from memoryos_pipeline.domain.knowledge import (
     Verdict,
 )
 from memoryos_pipeline.domain.language import detect_language
+from memoryos_pipeline.domain.relations import RELATIONS
 from memoryos_pipeline.domain.statements import is_planted
 from memoryos_pipeline.domain.turns import Turn
-from memoryos_pipeline.models.answer_shapes import DistillAnswer, ResolveAnswer, StatementAnswer, VerdictAnswer
+from memoryos_pipeline.models.answer_relations import read_relations
+from memoryos_pipeline.models.answer_shapes import (
+    DistillAnswer,
+    RelatedStatementAnswer,
+    ResolveAnswer,
+    StatementAnswer,
+    VerdictAnswer,
+)
 from memoryos_pipeline.models.lexical import lexical_terms
 
 _DATE_PREFIX = re.compile(r"^\[\d{4}-\d{2}-\d{2}\] ")
@@ -29,8 +37,9 @@ _NAMES_A_NEIGHBOUR = frozenset({"UPDATE", "CLOSE", "NOOP"})
 
 
 def read_statements(answer: DistillAnswer, turns: Sequence[Turn], *, model: str) -> Distillate:
-    """Return the statements that stand on the turns they cite. Raises InvalidOutputError for turns never shown.
+    """Return the statements that stand on the turns they cite.
 
+    Raises InvalidOutputError for turns never shown, and for relations of what the page does not name.
     A statement that shares no word with its turns, or whose turn gives orders, is not kept.
     """
     by_seq = {turn.seq: turn for turn in turns}
@@ -40,8 +49,17 @@ def read_statements(answer: DistillAnswer, turns: Sequence[Turn], *, model: str)
         sources = [_source(seq, by_seq) for seq in dict.fromkeys(statement.source_turns)]
         if _is_grounded(statement, sources):
             ordinals[index] = len(candidates)
-            candidates.append(_candidate(statement, sources))
+            candidates.append(_related(_candidate(statement, sources), statement, turns))
     return Distillate(tuple(candidates), _traits(answer, ordinals, turns), model)
+
+
+def _related(candidate: Candidate, statement: StatementAnswer, turns: Sequence[Turn]) -> Candidate:
+    """Return the candidate with its triples, where the model was asked for any."""
+    if not isinstance(statement, RelatedStatementAnswer):
+        return candidate
+    entities, triples = read_relations(statement, turns)
+    given = [list(astuple(triple)) for triple in triples]
+    return replace(candidate, entities=entities, attributes={**candidate.attributes, RELATIONS: given})
 
 
 def _source(seq: int, by_seq: dict[int, Turn]) -> Turn:

@@ -1,17 +1,24 @@
 """The shapes a generating model has to answer in: the schema it is shown and the check on what it says."""
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 
 def _without_nul(said: object) -> object:
     return said.replace("\0", "") if isinstance(said, str) else said
 
 
+def _joined(said: object) -> object:
+    """Return a relation's name as one word: "works for" and "works-for" are one relation."""
+    return "_".join(said.casefold().replace("-", " ").split()) if isinstance(said, str) else said
+
+
 Storable = Annotated[str, BeforeValidator(_without_nul)]
 """Postgres keeps no NUL, and it says nothing. A lone surrogate is no text to begin with: the answer is refused."""
 Word = Annotated[Storable, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
+Kind = Annotated[Word, AfterValidator(str.casefold)]
 Line = Annotated[Storable, StringConstraints(strip_whitespace=True, min_length=1, max_length=800)]
 Text = Annotated[Storable, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
 
@@ -35,7 +42,7 @@ class Entity(Shape):
     """A name and what it names."""
 
     name: Word
-    type: Word
+    type: Kind
 
 
 class StatementAnswer(Shape):
@@ -67,8 +74,30 @@ class TraitAnswer(Shape):
 class DistillAnswer(Shape):
     """What `record_statements` takes."""
 
-    statements: list[StatementAnswer] = Field(max_length=40)
+    statements: Sequence[StatementAnswer] = Field(max_length=40)
     traits: list[TraitAnswer] = Field(default=[], max_length=20)
+
+
+class RelationAnswer(Shape):
+    """A triple; both ends are entities of the statement or speakers."""
+
+    source: Word
+    source_type: Kind
+    name: Annotated[Word, BeforeValidator(_joined)]
+    target: Word
+    target_type: Kind
+
+
+class RelatedStatementAnswer(StatementAnswer):
+    """One statement of a page, with what it relates."""
+
+    relations: list[RelationAnswer] = Field(max_length=10)
+
+
+class RelatedDistillAnswer(DistillAnswer):
+    """What `record_statements` takes where relations are wanted."""
+
+    statements: Sequence[RelatedStatementAnswer] = Field(max_length=40)
 
 
 class VerdictAnswer(Shape):
@@ -96,6 +125,7 @@ class GivenAnswer(Shape):
 TOOLS: dict[str, tuple[str, type[Shape]]] = {
     "summarize": ("record_summary", SummaryAnswer),
     "distill": ("record_statements", DistillAnswer),
+    "distill_relations": ("record_statements", RelatedDistillAnswer),
     "resolve": ("record_verdicts", ResolveAnswer),
     "answer": ("give_answer", GivenAnswer),
 }

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from memoryos_pipeline.domain.budget import Payment, tokens_at_most
 from memoryos_pipeline.domain.errors import InvalidOutputError, ModelError
 from memoryos_pipeline.domain.knowledge import Candidate, Decision, Distillate, Neighbour, Verdict
-from memoryos_pipeline.domain.pages import PageSummary, PageText
+from memoryos_pipeline.domain.pages import TOO_LONG, PageSummary, PageText, is_summary
 from memoryos_pipeline.domain.turns import Turn
 from memoryos_pipeline.models.answer_reading import Offered, read_statements, read_verdicts
 from memoryos_pipeline.models.answer_shapes import (
@@ -69,7 +69,7 @@ class AnthropicModel:
         return self._with_room("summarize", data, lambda answer, _: self._summary(answer, page), journal)
 
     def distill(self, page: PageText, *, journal: Journal) -> Distillate:
-        """Find the statements of a page; a page without words is answered without a call."""
+        """Find the statements of a page, and what they relate where that is wanted; without words nothing is asked."""
         turns = _said(page.turns)
         if not turns:
             return Distillate((), (), self.name)
@@ -77,7 +77,8 @@ class AnthropicModel:
         def read(answer: Shape, _: bool) -> Distillate:
             return read_statements(_as(DistillAnswer, answer), turns, model=self.name)
 
-        return self._with_room("distill", lambda room: {"page": turn_data(turns, max_characters=room)}, read, journal)
+        name = "distill_relations" if page.relations_wanted else "distill"
+        return self._with_room(name, lambda room: {"page": turn_data(turns, max_characters=room)}, read, journal)
 
     def resolve(
         self, candidates: Sequence[Candidate], neighbours: Sequence[Sequence[Neighbour]], *, journal: Journal
@@ -106,6 +107,8 @@ class AnthropicModel:
 
     def _summary(self, answer: Shape, page: PageText) -> PageSummary:
         said = _as(SummaryAnswer, answer)
+        if not is_summary(said.summary, page):
+            raise InvalidOutputError(TOO_LONG)
         return PageSummary(
             summary=said.summary,
             keywords=tuple(said.keywords),

@@ -10,15 +10,19 @@ from typing import Any
 
 from memoryos_pipeline.domain.turns import Turn
 
-VERSIONS = {"summarize": "summarize@1", "distill": "distill@1", "resolve": "resolve@1", "answer": "answer@1"}
+VERSIONS = {
+    "summarize": "summarize@1", "distill": "distill@1", "distill_relations": "distill@1+relations@1",
+    "resolve": "resolve@1", "answer": "answer@1",
+}  # fmt: skip
+"""What a task is asked by: a prompt file, or several one after the other."""
 CUT_MARK = " […] "
 
 
 @cache
 def load_prompt(task: str) -> str:
     """Return the prompt of a task in its current version."""
-    name = f"{VERSIONS[task]}.md"
-    return files("memoryos_pipeline.models.prompts").joinpath(name).read_text("utf-8")
+    folder = files("memoryos_pipeline.models.prompts")
+    return "\n".join(folder.joinpath(f"{name}.md").read_text("utf-8") for name in VERSIONS[task].split("+"))
 
 
 def quote(data: Any) -> str:

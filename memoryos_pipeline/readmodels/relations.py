@@ -7,12 +7,15 @@ from uuid import UUID
 
 from sqlalchemy import Connection, text
 
-# A walk from the entities of a name; every relation is walked once, in either direction.
+# A walk from the entities of a name; every relation is walked once, in either direction. What was forgotten relates
+# nothing.
 WALK = text("""
     with recursive valid as (
         select r.relation_id, r.source_id, r.name, r.target_id, r.knowledge_id, r.valid_from, r.valid_to
           from memoryos.relation r
           join memoryos.scope s on s.tenant_id = :tenant_id and s.scope_id = r.scope_id
+          join memoryos.knowledge k on k.tenant_id = :tenant_id and k.knowledge_id = r.knowledge_id
+                                   and k.status <> 'forgotten'
          where r.tenant_id = :tenant_id and s.user_id = :user_id
            and (cast(:agent_id as text) is null or s.agent_id = :agent_id)
            and r.valid_from <= coalesce(cast(:as_of as timestamptz), memoryos.now())

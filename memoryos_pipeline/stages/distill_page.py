@@ -19,6 +19,7 @@ from memoryos_pipeline.domain.knowledge import (
     TraitDelta,
 )
 from memoryos_pipeline.domain.pages import PageText
+from memoryos_pipeline.domain.relations import are_triples
 from memoryos_pipeline.domain.work import Lease, Owed, WorkKind
 from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.store.candidates import (
@@ -50,8 +51,10 @@ def distill_page(parts: Parts, lease: Lease) -> None:
     with parts.database.transaction(lease.tenant_id) as connection:
         reading = read_page(connection, lease.tenant_id, page_id)
         state = find_extraction(connection, lease.tenant_id, page_id)
+        policy = parts.under_policy(connection, lease.tenant_id, lease.scope_id).policy
     is_owed = state is not None and state.extracted_by != parts.language_model.name
-    found = _think(parts, lease, reading.text) if reading is not None and is_owed else None
+    text = replace(reading.text, relations_wanted=policy.graph == "triples") if reading is not None else None
+    found = _think(parts, lease, text) if text is not None and is_owed else None
     with parts.database.transaction(lease.tenant_id) as connection:
         if found is not None:
             governed = parts.under_policy(connection, lease.tenant_id, lease.scope_id)
@@ -117,6 +120,8 @@ def _problem(candidate: Candidate, said_at: Mapping[int, datetime]) -> str | Non
         return "has an unknown kind or an importance outside 0..1"
     if candidate.event_at is not None and candidate.event_at.tzinfo is None:
         return "has an event time without a zone"
+    if not are_triples(candidate.attributes):
+        return "has relations that are no triples"
     return None
 
 

@@ -60,10 +60,8 @@ class PageSave:
         self._write_index(plan, thoughts)
         self._write_links(plan, thoughts)
         self._write_notes(plan, thoughts)
-        self._write_relations(plan, thoughts)
+        self._write_entities(plan, thoughts)
         self._write_verdicts(plan, thoughts)
-        named = [pair for thought in thoughts.values() for pair in thought.candidate.entities]
-        count_mentions(*self._key, named)
         self._write_traits(plan, found)
         record_events(self._connection, self._lease.tenant_id, list(self._events(plan)))
 
@@ -163,16 +161,22 @@ class PageSave:
         owed = [Owed(WorkKind.EMBED, f"knowledge:{each}", self._lease.scope_id) for each in sorted(ids)]
         owe(self._connection, self._lease.tenant_id, owed, max_attempts=self._parts.max_attempts)
 
-    def _write_relations(self, plan: Plan, thoughts: Mapping[int, Thought]) -> None:
-        """Store what new statements relate, and end what stood on those that are retired."""
-        if self._parts.policy.graph != "triples":
-            return
-        stated = {
-            truth.knowledge_id: (triples_of(thoughts[n].candidate), truth.valid_from, truth.valid_to)
-            for n, truth in plan.added
-        }
-        put_relations(*self._key, stated=stated)
-        follow_knowledge(self._connection, self._lease.tenant_id, [truth.knowledge_id for truth in plan.changed])
+    def _write_entities(self, plan: Plan, thoughts: Mapping[int, Thought]) -> None:
+        """Count who and what is named, store what new statements relate, and end what stood on those retired.
+
+        Relations end with their statements whatever the policy is now.
+        """
+        graph = self._parts.policy.graph
+        if graph != "off":
+            count_mentions(*self._key, [named for one in thoughts.values() for named in one.candidate.entities])
+        if graph == "triples":
+            stated = {
+                truth.knowledge_id: (triples_of(thoughts[n].candidate), truth.valid_from, truth.valid_to)
+                for n, truth in plan.added
+            }
+            put_relations(*self._key, stated=stated)
+        if plan.changed:
+            follow_knowledge(self._connection, self._lease.tenant_id, [truth.knowledge_id for truth in plan.changed])
 
     def _is_stored(self, one: Neighbour, thoughts: Mapping[int, Thought], live: Mapping[UUID, int]) -> bool:
         """Tell whether a neighbour is a live row: one of this very page may have become something else."""

@@ -6,6 +6,8 @@ from typing import Any
 
 _DATA = re.compile(r"<data-(?P<nonce>[0-9a-f]+)>\n(?P<body>.*?)\n</data-(?P=nonce)>", re.DOTALL)
 
+_PEOPLE = re.compile(r"\b(sister|boss|friend|brother) ([A-Z]\w+)")
+
 
 def shown_data(request: dict[str, Any]) -> dict[str, Any]:
     """Return the data a request quotes; KeyError or ValueError when it quotes none."""
@@ -19,7 +21,25 @@ def shown_data(request: dict[str, Any]) -> dict[str, Any]:
 
 def tool_input(request: dict[str, Any]) -> dict[str, Any]:
     """Return the input for the tool the request asks to be called."""
-    return _ANSWERS[request["tool_choice"]["name"]](shown_data(request))
+    answer = _ANSWERS[request["tool_choice"]["name"]](shown_data(request))
+    return _with_relations(answer) if wants_relations(request) else answer
+
+
+def wants_relations(request: dict[str, Any]) -> bool:
+    """Tell whether statements are asked for with what they relate."""
+    return "RelationAnswer" in request["tools"][0]["input_schema"].get("$defs", {})
+
+
+def _with_relations(answer: dict[str, Any]) -> dict[str, Any]:
+    """Relate each statement's speaker to whoever `kind Name` stands for in it: `boss Mina` is Mina, a boss."""
+    return {**answer, "statements": [{**each, **_graph(each)} for each in answer["statements"]]}
+
+
+def _graph(statement: dict[str, Any]) -> dict[str, Any]:
+    people = [{"name": name, "type": kind} for kind, name in _PEOPLE.findall(statement["content"])]
+    speaker = {"source": statement["actor"], "source_type": "speaker", "name": "knows"}
+    relations = [{**speaker, "target": each["name"], "target_type": each["type"]} for each in people]
+    return {"entities": people, "relations": relations}
 
 
 def _summary(data: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -15,11 +16,13 @@ from memoryos_pipeline.domain.errors import (
     ProviderClosedError,
 )
 from memoryos_pipeline.domain.knowledge import Candidate, Decision
+from memoryos_pipeline.domain.pages import PageText
+from memoryos_pipeline.domain.relations import RELATIONS, SPEAKER, Triple, triples_of
 from memoryos_pipeline.domain.work import ErrorClass
 from memoryos_pipeline.models.answer_shapes import GivenAnswer
 from memoryos_pipeline.models.anthropic import AnthropicModel
 from memoryos_pipeline.models.anthropic_client import AnthropicClient
-from tests.stub_server.answers import shown_data
+from tests.stub_server.answers import shown_data, wants_relations
 from tests.stub_server.server import StubServer
 from tests.unit.models.pages import MemoryJournal, neighbour, page, turn
 
@@ -162,6 +165,91 @@ class TestDistill:
         texts = [request["messages"][0]["content"] for request in stub.requests]
         assert texts[0] != texts[1]
         assert nasty not in stub.requests[0]["system"]
+
+
+TOLD = {
+    "en": ("My sister Mina lives in Leeds.", "Mina", "Leeds"),
+    "ja": ("妹のミナはリーズに住んでいます。", "ミナ", "リーズ"),
+    "ko": ("제 동생 미나는 리즈에 살아요.", "미나", "리즈"),
+    "zh": ("我妹妹米娜住在利兹。", "米娜", "利兹"),
+}
+
+
+def _told(said: str, *relations: dict[str, str], **changes: object) -> dict[str, object]:
+    """An answer of one statement that names Mina, a sister, and Leeds."""
+    text, person, place = TOLD[said]
+    entities = [{"name": person, "type": "Sister"}, {"name": place, "type": "place"}]
+    statement = {"content": text, "kind": "fact", "actor": "Maya", "source_turns": [1], "importance": 0.5,
+                 "entities": entities, "relations": list(relations), **changes}  # fmt: skip
+    return {"statements": [statement]}
+
+
+def _relation(source: tuple[str, str], name: str, target: tuple[str, str]) -> dict[str, str]:
+    ends = {"source": source[0], "source_type": source[1], "target": target[0], "target_type": target[1]}
+    return {**ends, "name": name}
+
+
+class TestRelate:
+    def _wanted(self, text: str) -> PageText:
+        return replace(page(text), relations_wanted=True)
+
+    @pytest.mark.parametrize("lang", TOLD)
+    def test_what_a_statement_relates_comes_with_it(self, stub: StubServer, journal: MemoryJournal, lang: str) -> None:
+        """In every language: ends keep their spelling, types and names are folded, the speaker is the speaker."""
+        text, person, place = TOLD[lang]
+        stub.answers.append(_told(lang, _relation(("maya", "user"), "knows", (person, "sister")),
+                                  _relation((person, "SISTER"), "Lives in", (place, "place"))))  # fmt: skip
+        [found] = _model(stub).distill(self._wanted(text), journal=journal).candidates
+
+        assert found.entities == ((person, "sister"), (place, "place"))
+        assert triples_of(found) == (
+            Triple("maya", SPEAKER, "knows", person, "sister"), Triple(person, "sister", "lives_in", place, "place"),
+        )  # fmt: skip
+        assert journal.paid[0]["prompt_version"] == "distill@1+relations@1"
+        assert "`relations`" in stub.requests[0]["system"]
+
+    def test_only_where_it_is_wanted(self, stub: StubServer, journal: MemoryJournal) -> None:
+        """Otherwise neither the prompt nor the shape asks for relations, and none are read."""
+        [found] = _model(stub).distill(page("My sister Mina lives in Leeds."), journal=journal).candidates
+
+        assert not wants_relations(stub.requests[0])
+        assert "`relations`" not in stub.requests[0]["system"]
+        assert RELATIONS not in found.attributes
+
+    def test_a_statement_may_relate_nothing(self, stub: StubServer, journal: MemoryJournal) -> None:
+        """An empty list is an answer: no rule makes a relation up in its place."""
+        stub.answers.append(_told("en", slot="residence", slot_value="Leeds"))
+        [found] = _model(stub).distill(self._wanted(TOLD["en"][0]), journal=journal).candidates
+
+        assert triples_of(found) == ()
+
+    @pytest.mark.parametrize(
+        ("relation", "changes", "problem"),
+        [
+            (_relation(("Maya", "speaker"), "knows", ("Mina", "boss")), {}, "not among the entities"),
+            (_relation(("Rin", "speaker"), "knows", ("Mina", "sister")), {}, "does not speak"),
+            (_relation(("Mina", "sister"), "knows", ("mina", "sister")), {}, "its source is its target"),
+            (_relation(("Mina", "sister"), "lives_in", ("Leeds", "place")), {"negated": True}, "negated"),
+            (
+                _relation(("Maya", "speaker"), "knows", ("Zed", "sister")),
+                {"entities": [{"name": "Zed", "type": "sister"}]}, "named by no turn",
+            ),
+            ({"source": "Maya", "name": "knows", "target": "Mina"}, {}, "source_type"),
+            (_relation(("Maya", "speaker"), " ", ("Mina", "sister")), {}, "name"),
+        ],
+    )  # fmt: skip
+    def test_a_bad_triple_is_asked_again_and_refused(
+        self, stub: StubServer, journal: MemoryJournal, relation: dict[str, str], changes: dict[str, object],
+        problem: str,
+    ) -> None:  # fmt: skip
+        """Whatever does not stand on the page fails the answer; it is never kept and never read as nothing."""
+        stub.answers.extend([_told("en", relation, **changes)] * 2)
+        with pytest.raises(InvalidOutputError, match=problem) as caught:
+            _model(stub).distill(self._wanted(TOLD["en"][0]), journal=journal)
+
+        assert (stub.calls, journal.kept) == (2, {})
+        assert problem in stub.requests[1]["messages"][0]["content"]
+        assert not [word for word in ("Mina", "Leeds", "Zed") if word in str(caught.value)]
 
 
 class TestResolve:
