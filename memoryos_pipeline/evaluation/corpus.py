@@ -9,6 +9,7 @@ from typing import Literal
 
 from memoryos_pipeline.evaluation.corpus_phrases import (
     CHANGES_NEED_NO_VALUE,
+    SCORED,
     Bank,
     Phrases,
     Topic,
@@ -70,11 +71,11 @@ class Corpus:
     """The assistant's wrong turn, and the user's that takes it back."""
 
 
-def make_corpus(lang: str, seed: int, *, bank: Bank = "scored", people: int = PEOPLE) -> Corpus:
-    """Return the lives of one language and seed. The same arguments give the same corpus."""
-    phrases = load_phrases(lang)
-    draw = random.Random(f"{lang}/{seed}/{bank}")  # noqa: S311 - reproducible, hides nothing
-    lives = [_Life(phrases, bank, draw, user_id=f"{lang}-{seed}-{n}") for n in range(people)]
+def make_corpus(lang: str, seed: int, *, banks: Sequence[Bank] = SCORED, people: int = PEOPLE) -> Corpus:
+    """Return the lives of one language and seed, told from the banks in turn. The same arguments give the same."""
+    draw = random.Random(f"{lang}/{seed}/{','.join(banks)}")  # noqa: S311 - reproducible, hides nothing
+    told = [load_phrases(lang, banks[n % len(banks)]) for n in range(people)]
+    lives = [_Life(phrases, draw, user_id=f"{lang}-{seed}-{n}") for n, phrases in enumerate(told)]
     for life in lives:
         life.tell()
     return Corpus(
@@ -94,7 +95,6 @@ class _Life:
     """One speaker's year."""
 
     phrases: Phrases
-    bank: Bank
     draw: random.Random
     user_id: str
     lines: list[Line] = field(default_factory=list)
@@ -131,14 +131,15 @@ class _Life:
         """State something and change it, once or twice; return what is so in the end."""
         values, day = self._values(topic, 3), self.draw.uniform(1, 70)
         is_late = self.draw.random() < LATE_SHARE
-        states, changes = topic.said("states", self.bank), topic.said("changes", self.bank)
-        before = self._say(self._pick(states), {"v": values[0]}, day=day, truth=f"{name}/{values[0]}", late=is_late)
-        is_chain = topic.kind == "replace" and topic.has_values and self.draw.random() < CHAIN_SHARE
+        before = self._say(
+            self._pick(topic.states), {"v": values[0]}, day=day, truth=f"{name}/{values[0]}", late=is_late
+        )
+        is_chain = topic.kind == "replace" and topic.values and self.draw.random() < CHAIN_SHARE
         for old, new in pairwise(values[: 3 if is_chain else 2]):
             day += self.draw.uniform(10, 60)
             now = old if topic.kind == "reverse" else new
             truth = f"{name}/not/{old}" if topic.kind == "reverse" else f"{name}/{new}/now"
-            after = self._say(self._pick(changes), {"v": now, "old": old}, day=day, truth=truth)
+            after = self._say(self._pick(topic.changes), {"v": now, "old": old}, day=day, truth=truth)
             self.changes.append((before.turn_id, after.turn_id))
             before = after
         return before
@@ -146,11 +147,10 @@ class _Life:
     def _add_beside(self, name: str, topic: Topic, last: Line) -> None:
         """Say another of its kind, which stands whatever became of the first; tell it once more."""
         value, day = self._values(topic, 4)[-1], self.draw.uniform(1, 150)
-        said = topic.said("states", self.bank)
-        template, known = self._pick(said), {"v": value}
+        template, known = self._pick(topic.states), {"v": value}
         first = self._say(template, known, day=day, truth=f"{name}/{value}")
         self.compatible.append((first.turn_id, last.turn_id))
-        again = template if self.draw.random() < REPEAT_SHARE else self._pick(said)
+        again = template if self.draw.random() < REPEAT_SHARE else self._pick(topic.states)
         later = day + self.draw.uniform(5, 60)
         self._say(again, known, day=later, truth=f"{name}/{value}")
         self._others(topic, value, day=later + self.draw.uniform(1, 20), standing=first)
@@ -162,7 +162,7 @@ class _Life:
 
     def _others(self, topic: Topic, value: str, *, day: float, standing: Line) -> None:
         """Say something near it that ends nothing: of another, asked, visited, long ago."""
-        beside = self._say(self._pick(topic.said("beside", self.bank)), {"v": value}, day=day)
+        beside = self._say(self._pick(topic.beside), {"v": value}, day=day)
         self.compatible.append((standing.turn_id, beside.turn_id))
 
     def _meet_namesakes(self) -> None:
@@ -187,7 +187,7 @@ class _Life:
         day = DAYS + 20
         values = {"v": right, "wrong": wrong}
         said = self._say(self._pick(self.phrases.assistants), values, day=day, role="assistant")
-        template = self._pick(self.phrases.corrections[self.bank])
+        template = self._pick(self.phrases.corrections)
         taken_back = self._say(template, values, day=day + 0.2, truth="correction")
         self.corrections.append((said.turn_id, taken_back.turn_id))
         self.compatible.append((home.turn_id, taken_back.turn_id))
@@ -215,9 +215,9 @@ class _Life:
 
     def _values(self, topic: Topic, count: int) -> list[str]:
         """Return values of a topic in this life's own order, so that each call continues the last."""
-        if not topic.has_values:
+        if not topic.values:
             return [CHANGES_NEED_NO_VALUE] * count
-        values = list(topic.values[self.bank])
+        values = list(topic.values)
         random.Random(f"{self.user_id}/{values}").shuffle(values)  # noqa: S311 - reproducible
         return [values[n % len(values)] for n in range(count)]
 

@@ -7,12 +7,16 @@ from importlib.resources import files
 from string import Formatter
 from typing import Any, Literal
 
-Bank = Literal["scored", "development"]
+Bank = Literal["first", "second", "development"]
+SCORED: tuple[Bank, ...] = ("first", "second")
+"""The banks that are scored. The second was written by somebody who had not seen the rules."""
+IN_ONE_FILE: frozenset[Bank] = frozenset({"first", "development"})
 CHANGES_NEED_NO_VALUE = "-"
 NOT_TOPICS = frozenset({"people", "replies", "chatter", "homonyms", "corrections"})
 _PARTICLES = {
     "을": ("을", "를"), "은": ("은", "는"), "이": ("이", "가"), "과": ("과", "와"), "으로": ("으로", "로"),
     "이에": ("이에", "예"), "이라": ("이라", "라"), "입니다": ("입니다", "입니다"), "인": ("인", "인"),
+    "이-": ("이", ""), "이었": ("이었", "였"),
 }  # fmt: skip
 """What follows a Korean word that ends in a consonant, and one that ends in a vowel."""
 
@@ -22,22 +26,15 @@ class Topic:
     """What can be said of one part of a life. `replace`: a newer value ends the older. `reverse`: it is taken back."""
 
     kind: Literal["replace", "reverse"]
-    values: dict[Bank, tuple[str, ...]]
-    sentences: dict[str, tuple[str, ...]]
-
-    @property
-    def has_values(self) -> bool:
-        """Whether its sentences name something that differs from life to life."""
-        return bool(self.values["scored"])
-
-    def said(self, name: str, bank: Bank) -> tuple[str, ...]:
-        """Return the sentences of one sort, those that are scored or those that rules may be written from."""
-        return self.sentences[name if bank == "scored" else f"dev_{name}"]
+    values: tuple[str, ...]
+    states: tuple[str, ...]
+    changes: tuple[str, ...]
+    beside: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Phrases:
-    """All phrases of a language."""
+    """All phrases of a language and a bank."""
 
     lang: str
     people: tuple[str, ...]
@@ -46,35 +43,34 @@ class Phrases:
     topics: dict[str, Topic]
     homonyms: tuple[tuple[str, str], ...]
     assistants: tuple[str, ...]
-    corrections: dict[Bank, tuple[str, ...]]
+    corrections: tuple[str, ...]
 
 
 @cache
-def load_phrases(lang: str) -> Phrases:
-    """Return the phrases of a language."""
-    written = files(__package__).joinpath("phrases", f"{lang}.toml").read_text(encoding="utf-8")
-    given = tomllib.loads(written)
+def load_phrases(lang: str, bank: Bank) -> Phrases:
+    """Return the phrases of a language and a bank."""
+    folder = files(__package__).joinpath("phrases")
+    stored = folder if bank in IN_ONE_FILE else folder.joinpath(bank)
+    given = tomllib.loads(stored.joinpath(f"{lang}.toml").read_text(encoding="utf-8"))
+    said = "dev_" if bank == "development" else ""
     corrections = given["corrections"]
     return Phrases(
         lang=lang,
         people=tuple(given["people"]),
         replies=tuple(given["replies"]),
         chatter=tuple(given["chatter"]),
-        topics={name: _topic(table) for name, table in given.items() if name not in NOT_TOPICS},
+        topics={name: _topic(table, said) for name, table in given.items() if name not in NOT_TOPICS},
         homonyms=tuple((one, other) for one, other in given["homonyms"]["pairs"]),
         assistants=tuple(corrections["assistants"]),
-        corrections={
-            "scored": tuple(corrections["corrections"]), "development": tuple(corrections["dev_corrections"]),
-        },
-    )  # fmt: skip
+        corrections=tuple(corrections[f"{said}corrections"]),
+    )
 
 
-def _topic(table: dict[str, Any]) -> Topic:
-    sentences = {name: tuple(said) for name, said in table.items() if isinstance(said, list) and "values" not in name}
-    values: dict[Bank, tuple[str, ...]] = {
-        "scored": tuple(table.get("values", ())), "development": tuple(table.get("dev_values", ())),
-    }  # fmt: skip
-    return Topic(table["kind"], values, sentences)
+def _topic(table: dict[str, Any], said: str) -> Topic:
+    values, states, changes, beside = (
+        tuple(table.get(f"{said}{name}", ())) for name in ("values", "states", "changes", "beside")
+    )
+    return Topic(table["kind"], values, states, changes, beside)
 
 
 def render(template: str, lang: str, values: dict[str, str]) -> str:

@@ -3,7 +3,9 @@
 import pytest
 
 from memoryos_pipeline.evaluation.corpus import LANGUAGES, Corpus, make_corpus
-from memoryos_pipeline.evaluation.corpus_phrases import load_phrases, render
+from memoryos_pipeline.evaluation.corpus_phrases import SCORED, Bank, load_phrases, render
+
+LEAST: dict[Bank, int] = {"first": 3, "second": 4}
 
 
 @pytest.fixture(scope="module", params=LANGUAGES)
@@ -38,15 +40,27 @@ class TestMake:
 
 class TestPhrases:
     @pytest.mark.parametrize("lang", LANGUAGES)
-    def test_what_is_scored_was_not_written_from(self, lang: str) -> None:
-        """No sentence and no value is in both banks; every language tells the same topics."""
-        phrases = load_phrases(lang)
-        assert phrases.topics.keys() == load_phrases("en").topics.keys()
-        for topic in phrases.topics.values():
-            sentences = {bank: {*topic.said("states", bank), *topic.said("changes", bank)} for bank in topic.values}
-            assert not sentences["scored"] & sentences["development"]
-            assert not set(topic.values["scored"]) & set(topic.values["development"])
-            assert all(len(topic.said(name, "scored")) >= 3 for name in ("states", "changes", "beside"))
+    @pytest.mark.parametrize("bank", SCORED)
+    def test_what_is_scored_was_not_written_from(self, lang: str, bank: Bank) -> None:
+        """No sentence and no value of a scored bank may be written from; every language tells the same topics."""
+        scored, open_to_all = load_phrases(lang, bank), load_phrases(lang, "development")
+        assert scored.topics.keys() == load_phrases("en", bank).topics.keys() == open_to_all.topics.keys()
+        for name, topic in scored.topics.items():
+            written_from = open_to_all.topics[name]
+            assert not {*topic.states, *topic.changes} & {*written_from.states, *written_from.changes}
+            assert not {*topic.values} & {*written_from.values}
+            assert min(len(topic.states), len(topic.changes), len(topic.beside)) >= LEAST[bank]
+
+    @pytest.mark.parametrize("lang", LANGUAGES)
+    def test_no_two_scored_banks_share_a_sentence(self, lang: str) -> None:
+        """Each bank says everything in its own words."""
+        said = [
+            sentence
+            for bank in SCORED
+            for topic in load_phrases(lang, bank).topics.values()
+            for sentence in (*topic.states, *topic.changes, *topic.beside)
+        ]
+        assert len(said) == len(set(said))
 
     @pytest.mark.parametrize(
         ("template", "value", "said"),
@@ -55,6 +69,9 @@ class TestPhrases:
             ("{v:으로} 이사했어요.", "서울", "서울로 이사했어요."),
             ("{v:을} 마셔요.", "커피", "커피를 마셔요."),
             ("{v:이에}요.", "교사", "교사예요."),
+            ("예전에 {v:이었}어요.", "교사", "예전에 교사였어요."),
+            ("{v:이-}야.", "빵", "빵이야."),
+            ("{v:이-}야.", "교사", "교사야."),
         ],
     )
     def test_korean_particles_follow_the_ending(self, template: str, value: str, said: str) -> None:
