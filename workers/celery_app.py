@@ -16,6 +16,9 @@ WORKER_ARGUMENTS = ("--without-gossip", "--without-mingle")
 GRACE_SECONDS = 30.0
 """What a hard stop allows beyond the lease."""
 
+CHILD_START_SECONDS = 60.0
+"""How long a child process may take to build what it needs; one that takes longer is killed."""
+
 
 def broker_options(settings: Settings) -> dict[str, object]:
     """Return the transport options every process on this broker must share: the shortest timeout would win."""
@@ -59,6 +62,7 @@ def build_app(settings: Settings) -> Celery:
         worker_enable_prefetch_count_reduction=True,
         worker_hijack_root_logger=False,
         worker_max_tasks_per_child=1000,
+        worker_proc_alive_timeout=CHILD_START_SECONDS,
         worker_send_task_events=True,
         task_send_sent_event=True,
         broker_connection_retry_on_startup=True,
@@ -77,6 +81,7 @@ def _log_as_we_do(**_: object) -> None:
 
 @worker_process_init.connect  # type: ignore[untyped-decorator]
 def _fresh_process(**_: object) -> None:
+    """Be ready before the parent hears of this child: no message waits for it to build what it needs."""
     from workers.runtime import forget_runtime, show_up  # noqa: PLC0415 - only in the child, after the fork
 
     forget_runtime()
@@ -87,9 +92,9 @@ def _fresh_process(**_: object) -> None:
 def _one_process(sender: Any, **_: object) -> None:
     """Show up in a worker that forks no children; a parent of children must open nothing before it forks."""
     if not sender.pool.uses_semaphore:
-        from workers.runtime import show_up  # noqa: PLC0415
+        from workers.runtime import show_up_soon  # noqa: PLC0415
 
-        show_up(list(app.amqp.queues.consume_from))
+        show_up_soon(list(app.amqp.queues.consume_from))
 
 
 @worker_shutting_down.connect  # type: ignore[untyped-decorator]

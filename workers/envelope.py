@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from uuid import UUID
 
 import structlog
+from billiard.common import terminate_handler_fired
 from celery import Task, current_task
 
 from memoryos_pipeline.domain.errors import FencedError, MemoryosError
@@ -84,6 +85,7 @@ def _claim(runtime: Runtime, work_ids: list[int]) -> list[Lease]:
         lease_seconds=runtime.settings.lease_seconds,
         kinds=list(STAGES),
         task_id=mask_id(current_task.request.id) if current_task else None,
+        ahead=True,
     )
 
 
@@ -101,12 +103,16 @@ def _run_together(runtime: Runtime, batch: Batch, leases: list[Lease]) -> None:
     """Do rows in one transaction. When that fails nothing was done, and each is run alone to say why."""
     runtime.keeper.begin(leases[0])
     try:
+        runtime.ledger.begin(leases)
         for lease in leases:
             reach("after_claim", lease.kind, work_id=lease.work_id, fence=lease.fence)
         batch(runtime.parts, leases)
         for lease in leases:
             reach("after_commit_before_ack", lease.kind, work_id=lease.work_id, fence=lease.fence)
-    except Exception as error:  # noqa: BLE001 - whose failure it is shows when each is run alone
+    except (Exception, SystemExit) as error:
+        if _is_ending(error):
+            raise
+        # Whose failure it is shows when each is run alone.
         log.warning("batch_taken_apart", kind=leases[0].kind, count=len(leases), error=type(error).__name__)
         return
     for lease in leases:
@@ -122,18 +128,26 @@ def run_lease(runtime: Runtime, lease: Lease) -> None:
     with structlog.contextvars.bound_contextvars(work_id=lease.work_id, kind=lease.kind, fence=lease.fence):
         runtime.keeper.begin(lease)
         try:
+            runtime.ledger.begin([lease])
             reach("after_claim", lease.kind, work_id=lease.work_id, fence=lease.fence)
             _run_stage(runtime, lease)
             reach("after_commit_before_ack", lease.kind, work_id=lease.work_id, fence=lease.fence)
         except FencedError:
             log.warning("work_fenced")
             _note(runtime, [lease], FENCED)
-        except Exception as error:  # noqa: BLE001 - every failure is classified and recorded
+        except (Exception, SystemExit) as error:
+            if _is_ending(error):
+                raise
             _fail(runtime, lease, error)
         else:
             _note(runtime, [lease], "done")
         finally:
             runtime.keeper.drop(lease)
+
+
+def _is_ending(error: BaseException) -> bool:
+    """Tell whether somebody asks this process to end. A stage that asks for it has failed like any other."""
+    return isinstance(error, SystemExit) and (stopping.is_set() or terminate_handler_fired())
 
 
 def _run_stage(runtime: Runtime, lease: Lease) -> None:
@@ -148,7 +162,7 @@ def _note(runtime: Runtime, leases: Sequence[Lease], outcome: str) -> None:
     runtime.keeper.tally.note(leases, outcome)
 
 
-def _fail(runtime: Runtime, lease: Lease, error: Exception) -> None:
+def _fail(runtime: Runtime, lease: Lease, error: BaseException) -> None:
     error_class = getattr(error, "error_class", ErrorClass.DEFERRED if is_passing(error) else ErrorClass.TRANSIENT)
     decision = decide_retry(
         error_class,
@@ -178,8 +192,10 @@ def _set_aside(runtime: Runtime, lease: Lease, error_class: str, reason: str) ->
     return True
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     """Say why in words of ours: what drivers and libraries say quotes what they were given, and operators read this."""
+    if isinstance(error, SystemExit):
+        return "SystemExit: the stage asked for the end of its process"
     if isinstance(error, MemoryosError):
         words = str(error).encode("utf-8", "replace").decode("utf-8").replace("\x00", "")
         return f"{type(error).__name__}: {words}"

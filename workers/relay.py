@@ -4,23 +4,28 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
+from uuid import UUID
 
 import structlog
 from celery import Celery
 from kombu.exceptions import OperationalError as BrokerError
 from redis import Redis, RedisError
+from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from memoryos_pipeline.domain.work import QUEUE_OF_KIND
+from memoryos_pipeline.domain.work import QUEUE_OF_KIND, WorkKind
 from memoryos_pipeline.failpoints import reach
 from memoryos_pipeline.settings import QUEUES, Settings
 from memoryos_pipeline.store.database import Database
 from memoryos_pipeline.store.heartbeats import beat
 from memoryos_pipeline.store.publishing import (
+    LANE_ROWS,
     count_in_broker,
     forget_broker,
     pick_due,
+    pick_suspects,
     reap_expired,
+    suspected_kinds,
     unstamp,
 )
 from memoryos_pipeline.store.vigilance import count, list_paused
@@ -35,6 +40,9 @@ EMPTY_STALE_SECONDS = 5.0
 
 SHARES = 4
 """Into so many shares the window of a queue is cut; one tenant gets one of them."""
+
+SUSPECTS = 2
+"""Rows of a kind that went down with their worker, and are tried again at a time: so many workers may end of them."""
 
 Publish = Callable[[str, Sequence[int]], None]
 
@@ -71,7 +79,16 @@ class Relay:
         self._keep_house()
         with self._database.across_tenants() as connection:
             paused = {each.kind for each in list_paused(connection)}
-        return sum(self._serve(queue, paused) for queue in QUEUES)
+            suspected = set(suspected_kinds(connection)) - paused
+        moved = sum(self._serve(queue, paused) for queue in QUEUES)
+        return moved + sum(self._serve_suspects(kind) for kind in WorkKind if kind in suspected)
+
+    def _serve_suspects(self, kind: WorkKind) -> int:
+        """Ring for a few rows that went down with their worker, each alone, whatever else the queue holds."""
+        stale = self._settings.relay_stale_seconds
+        with self._database.across_tenants() as connection:
+            picked = pick_suspects(connection, kind, share=SUSPECTS, stale_seconds=stale)
+        return self._ring(QUEUE_OF_KIND[kind], picked, size=1)
 
     def _check_epoch(self) -> None:
         """Notice a broker that was emptied or replaced: everything ready is then published again."""
@@ -121,17 +138,29 @@ class Relay:
             fresh = count_in_broker(connection, kinds, stale_seconds=stale)
             room = self._settings.relay_window - max(fresh, unheard)
             due = [kind for kind in kinds if room > 0 and kind not in paused]
-            share = max(self._settings.relay_batch, self._settings.relay_window // SHARES)
-            picked = [pick_due(connection, kind, room=room, share=share, stale_seconds=stale) for kind in due]
+            picked = {kind: self._pick(connection, kind, room=room, stale_seconds=stale) for kind in due}
         # A message holds rows of one tenant: whoever's row ends a worker takes nothing of another tenant along.
-        return sum(self._ring(queue, work_ids) for by_tenant in picked for work_ids in by_tenant.values())
+        return sum(
+            self._ring(queue, work_ids, size=self._size(kind, tenant_id))
+            for kind, by_tenant in picked.items()
+            for tenant_id, work_ids in by_tenant.items()
+        )
+
+    def _pick(self, connection: Connection, kind: str, *, room: int, stale_seconds: float) -> dict[UUID, list[int]]:
+        share = max(self._settings.relay_batch, self._settings.relay_window // SHARES)
+        narrow = [tenant_id for of_kind, tenant_id in self._watch.troubled if of_kind == kind]
+        return pick_due(connection, kind, room=room, share=share, stale_seconds=stale_seconds, narrow=narrow)
+
+    def _size(self, kind: str, tenant_id: UUID) -> int:
+        """Return how many rows a message holds: few where each may end the worker that has the others in hand."""
+        batch = self._settings.relay_batch
+        return min(batch, LANE_ROWS // 2) if (kind, tenant_id) in self._watch.troubled else batch
 
     def _depth(self, queue: str) -> int:
         return int(self._broker.llen(f"{self._settings.broker_key_prefix}{queue}"))
 
-    def _ring(self, queue: str, work_ids: list[int]) -> int:
+    def _ring(self, queue: str, work_ids: list[int], *, size: int) -> int:
         """Publish in batches; whatever the broker refuses is unstamped, so that it is due again at once."""
-        size = self._settings.relay_batch
         for start in range(0, len(work_ids), size):
             reach("after_stamp_before_publish", queue)
             try:

@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from memoryos_pipeline.domain.errors import MemoryosError
 from memoryos_pipeline.domain.work import Lease
 from memoryos_pipeline.pipeline import build_ledger_database, build_parts
-from memoryos_pipeline.settings import Settings, load_settings
+from memoryos_pipeline.settings import LEDGER_POOL_OF_A_WORKER, Settings, load_settings
 from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.store.database import Database
 from memoryos_pipeline.store.heartbeats import beat
@@ -193,22 +193,23 @@ def forget_runtime() -> None:
 def show_up(queues: Sequence[str]) -> None:
     """Build this process's runtime before its first message, so that an idle worker is seen to serve its queues."""
     _served[:] = queues
-    threading.Thread(target=_build_early, name="show-up", daemon=True).start()
-
-
-_served: list[str] = []
-"""What this process takes messages from; a forked child inherits it."""
-
-
-def _build_early() -> None:
     try:
         get_runtime()
     except MemoryosError as error:
         log.warning("worker_cannot_work", error=type(error).__name__, reason=str(error))
 
 
+def show_up_soon(queues: Sequence[str]) -> None:
+    """Show up without holding up whoever takes messages in this very process."""
+    threading.Thread(target=show_up, args=[queues], name="show-up", daemon=True).start()
+
+
+_served: list[str] = []
+"""What this process takes messages from; a forked child inherits it."""
+
+
 def _build(settings: Settings) -> Runtime:
-    database = build_ledger_database(settings, pool_size=4)
+    database = build_ledger_database(settings, pool_size=LEDGER_POOL_OF_A_WORKER)
     ledger = Ledger(database)
     owner = f"{socket.gethostname()}:{os.getpid()}"
     parts = build_parts(settings)

@@ -20,7 +20,7 @@ ORPHANED = text("""
     select w.work_id, w.fence, w.state = 'ready' and w.enqueued_at is not null
       from unnest(cast(:work_ids as bigint[]), cast(:fences as bigint[])) as held(work_id, fence)
       join memoryos.work w on w.work_id = held.work_id and w.fence = held.fence
-     where w.state = 'leased' or (w.state = 'ready' and w.last_error_class = 'lease_expired')
+     where w.state = 'leased' or (w.state = 'ready' and (w.last_error_class = 'lease_expired' or not w.begun))
 """)
 RUNG = text("select work_id from memoryos.work where state = 'ready' and enqueued_at is not null")
 UNHEARD = text("""

@@ -40,10 +40,11 @@ OWE_ONCE = text(_OWE + " nothing")
 
 _CLAIM = """
     update memoryos.work w
-       set state = 'leased', fence = w.fence + 1, attempts = w.attempts + 1, executions = w.executions + 1,
-           owner = :owner, task_id = :task_id, claimed_at = clock_timestamp(),
-           lease_until = clock_timestamp() + :lease_seconds * interval '1 second'
-      from (select work_id, state = 'leased' or last_error_class is not distinct from 'lease_expired' as vanished
+       set state = 'leased', fence = w.fence + 1, attempts = w.attempts + 1 - due.unspent,
+           executions = w.executions + 1, owner = :owner, task_id = :task_id, claimed_at = clock_timestamp(),
+           begun = :begins, lease_until = clock_timestamp() + :lease_seconds * interval '1 second'
+      from (select work_id, cast(state = 'leased' and not begun as integer) as unspent,
+                   (state = 'leased' and begun) or last_error_class is not distinct from 'lease_expired' as vanished
               from memoryos.work
              where work_id = any(cast(:work_ids as bigint[]))
                and attempts < max_attempts
@@ -55,7 +56,7 @@ _CLAIM = """
      where w.work_id = due.work_id
     returning w.work_id, w.tenant_id, w.scope_id, w.kind, w.subject_key, w.generation, w.fence, w.attempts,
               w.max_attempts, due.vanished,
-              coalesce(cast(extract(epoch from clock_timestamp() - w.deferred_since) as float8), 0)
+              coalesce(cast(extract(epoch from clock_timestamp() - w.deferred_since) as float8), 0), w.begun
 """
 CLAIM = text(_CLAIM.format(locked="skip locked"))
 CLAIM_WAITING = text(_CLAIM.format(locked=""))
@@ -70,6 +71,19 @@ STILL_DUE = text("""
 """)
 LOCK_PATIENCE = text("select set_config('lock_timeout', '2s', true)")
 LOCK_NOT_AVAILABLE = "55P03"
+
+# Nobody waits for a disk over this: what a crash of the database takes of it, it takes of the stages as well. Rows are
+# waited for in the order in which everybody owes them.
+BEGIN = text("""
+    with soon as (select set_config('synchronous_commit', 'off', true)),
+    mine as (
+        select w.work_id
+          from unnest(cast(:work_ids as bigint[]), cast(:fences as bigint[])) as held(work_id, fence)
+          join memoryos.work w on w.work_id = held.work_id and w.fence = held.fence and w.state = 'leased'
+         order by w.tenant_id, w.kind, w.subject_key for update of w
+    )
+    update memoryos.work w set begun = true from mine, soon where w.work_id = mine.work_id
+""")
 
 # A row that is locked is about to be completed or is being owed again. It is passed over until the next beat: to wait
 # for it with other rows in hand would hold up, or deadlock with, the very stage that it is beaten for.
@@ -110,7 +124,7 @@ COMPLETE = text("""
 """)
 
 HOLD = text("""
-    update memoryos.work set attempts = least(attempts, 1), deferred_since = null
+    update memoryos.work set attempts = least(attempts, 1), deferred_since = null, last_error_class = null
      where work_id = :work_id and fence = :fence and state = 'leased'
     returning work_id
 """)
@@ -223,12 +237,16 @@ class Ledger:
         lease_seconds: float,
         kinds: Iterable[str] | None = None,
         task_id: str | None = None,
+        ahead: bool = False,
     ) -> list[Lease]:
         """Claim those rows that are due, counting the attempt before it runs. Others are left out, silently.
 
         So are rows of a paused kind, and of a kind not among `kinds`: newer code has written them. `task_id` names
         the message. A row that is locked at this moment is waited for: passing it over would lose its doorbell until
         the relay finds the stamp stale.
+
+        Of several rows claimed `ahead` each counts as tried only from `begin` on: a process that ends takes along
+        what it had begun, and nothing else.
         """
         asked = list(work_ids)
         values = {
@@ -237,6 +255,7 @@ class Ledger:
             "lease_seconds": lease_seconds,
             "kinds": None if kinds is None else list(kinds),
             "task_id": task_id,
+            "begins": not ahead or len(asked) == 1,
         }
         with self._database.across_tenants() as connection:
             rows = list(connection.execute(CLAIM, values).all())
@@ -255,6 +274,18 @@ class Ledger:
             if getattr(error.orig, "sqlstate", None) != LOCK_NOT_AVAILABLE:
                 raise
             return ()
+
+    def begin(self, leases: Sequence[Lease]) -> None:
+        """Note that the stages of rows that were claimed ahead begin now: from here on they may be what ends us.
+
+        Raises FencedError when a lease was lost.
+        """
+        ahead = [lease for lease in leases if not lease.begun]
+        if not ahead:
+            return
+        with self._database.across_tenants() as connection:
+            if connection.execute(BEGIN, _held(ahead)).rowcount != len(ahead):
+                raise FencedError
 
     def beat(self, leases: Sequence[Lease], *, lease_seconds: float) -> set[int]:
         """Extend leases; return the ids of those still held. The others must be given up."""

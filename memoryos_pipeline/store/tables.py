@@ -83,14 +83,14 @@ scope = _table(
         user_id:text agent_id:text preset:text preset_version:integer extract_ordinal:bigint
         merged_ordinal:bigint lock_version:bigint created_at:moment heat_ticks:bigint
     """,
-    optional="erased_at:moment idle_flush_minutes:float forecast_of:uuid",
+    optional="erased_at:moment idle_flush_minutes:float forecast_of:uuid turn_ticks:bigint",
 )
 conversation = _table(
     "conversation",
     key="tenant_id:uuid conversation_id:uuid",
     required="""
         scope_id:uuid external_id:text next_seq:bigint sealed_through:bigint indexed_through:bigint
-        assigned_through:bigint ahead_through:bigint last_activity_at:moment created_at:moment
+        assigned_through:bigint ahead_through:bigint user_turns:bigint last_activity_at:moment created_at:moment
     """,
     optional="last_turn_at:moment tail_turn_at:moment before_turn_at:moment closed_at:moment",
 )
@@ -233,7 +233,7 @@ posting = _table(
 posting_length = _table(
     "posting_length",
     key="tenant_id:uuid scope_id:uuid owner_kind:text owner_id:uuid",
-    required="terms:integer asks_only:boolean ends_asking:boolean tells_time:boolean",
+    required="terms:integer asks_only:boolean ends_asking:boolean tells_time:boolean marks_version:smallint",
     optional="conversation_id:uuid seq:bigint at:moment speaker:text",
 )
 work = _table(
@@ -242,7 +242,7 @@ work = _table(
     required="""
         tenant_id:uuid kind:text subject_key:text scope_id:uuid generation:bigint state:text
         attempts:integer max_attempts:integer deferrals:integer run_after:moment fence:bigint
-        executions:bigint created_at:moment
+        executions:bigint created_at:moment begun:boolean
     """,
     optional="""
         lease_until:moment owner:text enqueued_at:moment last_error_class:text finished_at:moment
@@ -315,6 +315,17 @@ provider_state = _table(
     key="provider:text",
     required="phase:text window_at:moment calls:integer failures:integer trips:integer changed_at:moment",
     optional="retry_at:moment reason:text",
+)
+provider_limit = _table(
+    "provider_limit",
+    key="provider:text",
+    required="minute_at:moment minute_calls:integer hour_at:moment hour_calls:integer",
+    optional="calls_per_minute:integer calls_per_hour:integer calls_at_once:integer",
+)
+provider_call = _table(
+    "provider_call",
+    key="provider:text call_id:uuid",
+    required="expires_at:moment",
 )
 event = _table(
     "event",

@@ -227,11 +227,44 @@ class TestDeliver:
         monkeypatch.setitem(pipeline.STAGES, "summarize", _finish)
         ids = _owe(stack, WorkKind.EMBED, WorkKind.SUMMARIZE, WorkKind.SUMMARIZE, WorkKind.SUMMARIZE)
         for _ in range(2 * len(ids)):
-            with contextlib.suppress(SystemExit):
+            with contextlib.suppress(_KilledError):
                 envelope.deliver(ids)
             _let_leases_run_out(stack)
 
-        assert _rows(stack)[: len(ids)] == [("dead", 5, 0, "lease_expired"), *[("done", 2, 0, None)] * 3]
+        assert _rows(stack)[: len(ids)] == [("dead", 5, 0, "lease_expired"), *[("done", 1, 0, None)] * 3]
+
+    def test_what_was_only_claimed_goes_down_with_nobody(
+        self, stack: Stack, process: Runtime, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Rows that a dead process had not begun are as they were: no attempt, no suspicion."""
+        monkeypatch.setitem(pipeline.STAGES, "embed", _die(process))
+        ids = _owe(stack, WorkKind.EMBED, WorkKind.SUMMARIZE, WorkKind.SUMMARIZE)
+        with pytest.raises(_KilledError):
+            envelope.deliver(ids)
+        _let_leases_run_out(stack)
+
+        assert _rows(stack) == [("ready", 1, 0, "lease_expired"), *[("ready", 0, 0, None)] * 2]
+
+    def test_what_was_only_claimed_is_taken_over_as_it_was(self, stack: Stack, process: Runtime) -> None:
+        """Whoever takes it before anybody gave it back counts one attempt for both claims."""
+        ids = _owe(stack, WorkKind.SUMMARIZE, WorkKind.SUMMARIZE)
+        stack.ledger.claim(ids, owner="gone", lease_seconds=0, ahead=True)
+
+        taken = stack.ledger.claim(ids, owner="next", lease_seconds=60, ahead=True)
+        assert [(lease.attempts, lease.vanished, lease.begun) for lease in taken] == [(1, False, False)] * 2
+
+    def test_a_stage_that_ends_its_process_has_failed(
+        self, stack: Stack, process: Runtime, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It costs an attempt under its own reason, at once, and the other rows of its message are done."""
+        monkeypatch.setitem(pipeline.STAGES, "embed", _raise_base())
+        monkeypatch.setitem(pipeline.STAGES, "summarize", _finish)
+        envelope.deliver(_owe(stack, WorkKind.EMBED, WorkKind.SUMMARIZE))
+
+        assert _rows(stack)[:2] == [("ready", 1, 0, "transient"), ("done", 1, 0, None)]
+        with stack.ledger_database.across_tenants() as connection:
+            reason = connection.execute(text("select last_error from memoryos.work where state = 'ready'")).scalar_one()
+        assert reason.startswith("SystemExit: ")
 
     def test_what_vanished_for_nothing_of_its_own_is_done_at_once(
         self, stack: Stack, process: Runtime, monkeypatch: pytest.MonkeyPatch
@@ -305,6 +338,7 @@ class TestDeliver:
     ) -> None:
         """A graceful stop in the middle of a message frees the other rows at once."""
         monkeypatch.setitem(pipeline.STAGES, "embed", _raise_base())
+        monkeypatch.setattr(envelope, "terminate_handler_fired", lambda: True)
         ids = _owe(stack, WorkKind.SUMMARIZE, WorkKind.EMBED)
         with pytest.raises(SystemExit):
             envelope.deliver(ids)
@@ -341,9 +375,13 @@ def _die(process: Runtime) -> Stage:
 
     def stage(_: Parts, __: Lease) -> None:
         process.keeper._held.clear()
-        raise SystemExit
+        raise _KilledError
 
     return stage
+
+
+class _KilledError(BaseException):
+    """The end of a process, for whoever has only one."""
 
 
 def _let_leases_run_out(stack: Stack) -> None:

@@ -16,12 +16,14 @@ from memoryos_pipeline.embedded.valkey import EmbeddedValkey
 from memoryos_pipeline.settings import Settings
 from memoryos_pipeline.store import publishing
 from memoryos_pipeline.store.ledger import owe
+from memoryos_pipeline.store.publishing import LANE_ROWS
 from memoryos_pipeline.store.tenants import create_tenant
+from memoryos_pipeline.store.vigilance import add_tallies
 from tests.builders import create_scope
 from tests.conftest import Stack
 from workers import relay as relay_module
 from workers.celery_app import build_app
-from workers.relay import Relay, celery_publisher
+from workers.relay import SUSPECTS, Relay, celery_publisher
 
 
 class Doorbell:
@@ -187,6 +189,41 @@ class TestTick:
             relay.tick()
         bell.broken = False
 
+        assert relay.tick() == 3
+
+    def test_what_went_down_with_its_worker_is_tried_alone_and_few_at_a_time(self, stack: Stack, broker: Redis) -> None:
+        """Each is a message of its own, a share counts those that are being tried, and the others are not held up."""
+        _owe(stack, 6)
+        with stack.ledger_database.across_tenants() as connection:
+            connection.execute(
+                text("update memoryos.work set last_error_class = 'lease_expired' where work_id % 6 > 0")
+            )
+            healthy = list(
+                connection.execute(text("select work_id from memoryos.work where work_id % 6 = 0")).scalars()
+            )
+        bell = Doorbell()
+        relay = _relay(stack, broker, bell)
+
+        assert (relay.tick(), relay.tick()) == (1 + SUSPECTS, 0)
+        assert [ids for _, ids in bell.rung] == [healthy, *([each] for each in bell.ids[1:])]
+        tried = stack.ledger.claim(bell.ids[1:], owner="one", lease_seconds=60)
+        assert relay.tick() == 0
+        stack.ledger.release(tried[:1])
+        assert relay.tick() == 1
+
+    def test_whose_rows_mostly_fail_goes_on_in_a_narrow_lane(self, stack: Stack, broker: Redis) -> None:
+        """A few rows at a time, in small messages, and what is being done counts as well; nobody waits behind them."""
+        _owe(stack, 30)
+        with stack.ledger_database.across_tenants() as connection:
+            add_tallies(connection, {(stack.tenant_id, "summarize", "transient"): 30})
+        bell = Doorbell()
+        relay = _relay(stack, broker, bell)
+
+        assert relay.tick() == LANE_ROWS
+        assert [len(ids) for _, ids in bell.rung] == [LANE_ROWS // 2, LANE_ROWS // 2]
+        claimed = stack.ledger.claim(bell.ids, owner="one", lease_seconds=60)
+        assert relay.tick() == 0
+        stack.ledger.release(claimed[:3])
         assert relay.tick() == 3
 
     def test_a_lease_that_ran_out_is_rung_for_again(self, stack: Stack, broker: Redis) -> None:
