@@ -58,6 +58,7 @@ def _examine(reach: Reach, *, at_rest: bool, repair: bool) -> dict[str, Any]:
         checks += _alarms(ledger) if is_new else []
         run = _last_run(ledger) if is_new else None
         mended = _repair(owner, ledger) if repair and is_new else []
+        checks += [_marks(owner, ledger)] if is_new else []
         violations = _violations(owner, ledger, at_rest=at_rest) if is_new else []
     finally:
         owner.dispose()
@@ -91,6 +92,20 @@ def _schema(owner: "Database") -> "Check":
     return Check(
         "schema", not is_old, "It is older than this code; run `memoryos migrate`." if is_old else "It is up to date."
     )
+
+
+def _marks(owner: "Database", ledger: "Database") -> "Check":
+    from memoryos_pipeline.store.durability import Check  # noqa: PLC0415
+    from memoryos_pipeline.store.keys import list_tenants  # noqa: PLC0415
+    from memoryos_pipeline.store.marks import count_unread  # noqa: PLC0415
+
+    unread = 0
+    for tenant in list_tenants(owner, ledger):
+        with owner.transaction(tenant.tenant_id) as connection:
+            unread += count_unread(connection, tenant.tenant_id)
+    told = "Every indexed turn was read by the rules of this code."
+    behind = f"{unread} indexed turns were not; recall ranks them worse: `memoryos doctor --repair` reads them again."
+    return Check("marks", not unread, behind if unread else told)
 
 
 def _alarms(ledger: "Database") -> "list[Check]":

@@ -11,6 +11,9 @@ QUESTION_MARKS = "?？"
 SHORT_PIECE = 12
 """Characters of a greeting or an exclamation that tells nothing."""
 
+MARKS_VERSION = 1
+"""Raised, with the default of its column, when texts are read by other rules."""
+
 
 @dataclass(frozen=True, slots=True)
 class Marks:

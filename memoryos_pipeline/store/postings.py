@@ -35,7 +35,7 @@ PUT_LENGTHS = text("""
      order by given.owner_id
     on conflict (tenant_id, scope_id, owner_kind, owner_id) do update
        set terms = excluded.terms, asks_only = excluded.asks_only, ends_asking = excluded.ends_asking,
-           tells_time = excluded.tells_time
+           tells_time = excluded.tells_time, marks_version = excluded.marks_version
 """)
 
 

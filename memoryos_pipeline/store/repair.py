@@ -16,6 +16,7 @@ from memoryos_pipeline.domain.policies import DEFAULT, Policy
 from memoryos_pipeline.domain.work import Owed, WorkKind
 from memoryos_pipeline.store.database import Database, try_again
 from memoryos_pipeline.store.ledger import owe
+from memoryos_pipeline.store.marks import read_again
 from memoryos_pipeline.store.publishing import reap_expired
 from memoryos_pipeline.store.vectors import remove_index_rows
 
@@ -23,7 +24,8 @@ from memoryos_pipeline.store.vectors import remove_index_rows
 READ_WHOLE = text("select set_config('enable_nestloop', 'off', true)")
 
 STRANDED = text("""
-    select tenant_id, work_id, kind, coalesce(owner, 'nobody') as owner, attempts >= max_attempts as is_spent
+    select tenant_id, work_id, kind, coalesce(owner, 'nobody') as owner,
+           attempts >= max_attempts and (begun or state = 'ready') as is_spent
       from memoryos.work
      where (state = 'leased' and lease_until < clock_timestamp()) or (state = 'ready' and attempts >= max_attempts)
      order by work_id
@@ -235,6 +237,9 @@ def repair_tenant(owner: Database, tenant_id: UUID, *, policy: Policy = DEFAULT,
     mended: list[Mended] = []
     for step in _steps(policy, max_attempts):
         mended += try_again(partial(_mend, owner, tenant_id, step))
+    read = read_again(owner, tenant_id)
+    if read:
+        mended.append(Mended("marks", str(read), f"{read} indexed turns were read again: they ask, or tell a time."))
     return mended
 
 

@@ -1,19 +1,15 @@
 """The reading commands and the doctor, against a real API, database and broker."""
 
 import json
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
-import uvicorn
 from sqlalchemy import text
 from typer.testing import CliRunner, Result
 
-from memoryos_pipeline.api.app import create_app
 from memoryos_pipeline.cli import doctor, key, show, status
 from memoryos_pipeline.embedded.process import free_port
 from memoryos_pipeline.embedded.valkey import EmbeddedValkey
@@ -21,6 +17,7 @@ from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.store.tenants import authenticate, mint_key
 from tests.conftest import Stack
 from tests.integration.readmodels.past import Past, live_a_past
+from tests.serving import serving
 
 app = typer.Typer()
 app.command()(doctor.doctor)
@@ -51,17 +48,10 @@ def reach(stack: Stack, valkey: EmbeddedValkey, monkeypatch: pytest.MonkeyPatch)
 @pytest.fixture
 def past(stack: Stack, reach: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Past]:
     """A memory with a past, and an API that serves it."""
-    port = free_port()
-    monkeypatch.setenv("MEMORYOS_API_URL", f"http://127.0.0.1:{port}")
     parts = Parts(database=stack.app, embedder=None, language_model=None)  # type: ignore[arg-type]
-    server = uvicorn.Server(uvicorn.Config(create_app(parts), port=port, log_level="error", ws="none"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started and thread.is_alive():
-        time.sleep(0.01)
-    yield live_a_past(stack.app, stack.tenant_id)
-    server.should_exit = True
-    thread.join()
+    with serving(parts) as url:
+        monkeypatch.setenv("MEMORYOS_API_URL", url)
+        yield live_a_past(stack.app, stack.tenant_id)
 
 
 class TestShow:
@@ -127,6 +117,7 @@ class TestDoctor:
         assert self._checks(result) == {
             "schema": True, "fsync": False, "full_page_writes": True, "synchronous_commit": True, "roles": True,
             "walls": True, "idle transactions": True, "connections": True, "broker": True, "alarms": True,
+            "marks": True,
         }  # fmt: skip
 
     @pytest.mark.usefixtures("reach")

@@ -1,6 +1,7 @@
 """What can be mended is mended once; what cannot is said, and nothing is made up."""
 
 import json
+from dataclasses import astuple
 from typing import Any
 
 import pytest
@@ -10,12 +11,14 @@ from typer.testing import CliRunner
 
 from memoryos_pipeline.cli import doctor
 from memoryos_pipeline.domain.ids import mint_id
+from memoryos_pipeline.domain.turn_marks import MARKS_VERSION, read_marks
 from memoryos_pipeline.embedded.valkey import EmbeddedValkey
 from memoryos_pipeline.models.extractive import ExtractiveModel
 from memoryos_pipeline.models.hashing import HashingEmbedder
 from memoryos_pipeline.pipeline import STAGES
 from memoryos_pipeline.readmodels.invariants import find_violations
 from memoryos_pipeline.stages.parts import Parts
+from memoryos_pipeline.store import marks
 from memoryos_pipeline.store.repair import Mended, repair_leases, repair_tenant
 from memoryos_pipeline.store.tenants import create_tenant, mint_key
 from tests.builders import claim_due, close, numbered, record, rows
@@ -181,6 +184,28 @@ class TestRepair:
         assert rows(stack, "select owner_kind, count(*) from memoryos.embedding where owner_kind in ('turn', 'page')"
                            " group by owner_kind order by owner_kind") == [("page", 1), ("turn", 5)]  # fmt: skip
         assert "I5" not in _broken(stack)
+
+    def test_turns_read_by_older_rules_are_read_again(self, stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Batch after batch, until every turn has the marks that reading it now gives; then nothing is left to do."""
+        monkeypatch.setattr(marks, "BATCH", 2)
+        past = live_a_past(stack.app, stack.tenant_id)
+        _run(stack, past, "update memoryos.turn set content = 'When does it begin?' where seq = 2")
+        _run(stack, past, "insert into memoryos.posting_length (tenant_id, scope_id, owner_kind, owner_id, terms,"
+                          " marks_version) select tenant_id, scope_id, 'turn', turn_id, 1, 0 from memoryos.turn"
+                          " where seq <= 5")  # fmt: skip
+        mended = [each for each in repair_tenant(stack.owner, stack.tenant_id) if each.what == "marks"]
+        found = rows(
+            stack,
+            "select t.content, l.asks_only, l.ends_asking, l.tells_time, l.marks_version from memoryos.posting_length l"
+            " join memoryos.turn t on t.turn_id = l.owner_id where l.owner_kind = 'turn' order by t.seq",
+        )
+
+        assert [each.subject for each in mended] == [str(len(found))]
+        assert len(found) > 2 * marks.BATCH
+        assert [row[1:4] for row in found] == [astuple(read_marks(row[0])) for row in found]
+        assert {row[4] for row in found} == {MARKS_VERSION}
+        assert found[1][1:3] == (True, True)
+        assert marks.read_again(stack.owner, stack.tenant_id) == 0
 
     def test_another_tenant_is_left_alone(self, stack: Stack) -> None:
         """Mending one tenant touches no other."""
