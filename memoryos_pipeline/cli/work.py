@@ -97,6 +97,28 @@ def budget(
     typer.echo(json.dumps(answer, ensure_ascii=False) if as_json else f"{tenant}: {told}")
 
 
+@app.command()
+def limit(
+    provider: Annotated[
+        str, typer.Option("--provider", help="Which, as `memoryos status` names it; * is all of them.")
+    ],
+    per_minute: Annotated[int, typer.Option(min=0, help="Calls a minute at most; 0 is without a limit.")] = 0,
+    per_hour: Annotated[int, typer.Option(min=0, help="Calls an hour at most; 0 is without a limit.")] = 0,
+    at_once: Annotated[int, typer.Option(min=0, help="Calls at once at most; 0 is without a limit.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Bound how often a provider of a language model is asked, by everybody together. Work beyond it waits."""
+    from memoryos_pipeline.store.provider_limits import set_limit  # noqa: PLC0415
+
+    bounds = {"calls_per_minute": per_minute, "calls_per_hour": per_hour, "calls_at_once": at_once}
+    given = {name: bound or None for name, bound in bounds.items()}
+    with operating() as operator:
+        set_limit(operator.owner, provider, **given)
+    told = ", ".join(f"{bound} {name.replace('_', ' ')}" for name, bound in given.items() if bound)
+    answer = {"provider": provider, **given}
+    typer.echo(json.dumps(answer, ensure_ascii=False) if as_json else f"{provider}: {told or 'no limit'}")
+
+
 def _check_kind(kind: str) -> None:
     from memoryos_pipeline.domain.work import WorkKind  # noqa: PLC0415
 

@@ -1,8 +1,8 @@
-"""What stands between a tenant and a provider: the day's budget and the provider's breaker. Shared by all processes."""
+"""What stands between a tenant and a provider: budget, limits and breaker. Shared by all processes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -21,6 +21,7 @@ from memoryos_pipeline.domain.errors import (
 )
 from memoryos_pipeline.domain.ids import mint_id
 from memoryos_pipeline.store.database import Database
+from memoryos_pipeline.store.provider_limits import begin_call, end_call
 
 STATE = """
     select window_at, phase, calls, failures, trips, retry_at, reason, clock_timestamp() as now
@@ -66,6 +67,15 @@ SPEND = text("""
 """)
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A call that was let through, and what is held for it."""
+
+    provider: str
+    call_id: UUID | None
+    reservation_id: UUID | None
+
+
 class Payments:
     """Lets calls of one tenant through, and keeps what they cost."""
 
@@ -79,27 +89,28 @@ class Payments:
 
         Raises ProviderPausedError and BudgetSpentError, both deferrals, before anything is asked.
         """
-        reservation = self._begin(provider, tokens, seconds)
+        begun = self._begin(provider, tokens, seconds)
         payment = Payment()
         try:
             yield payment
         except (InvalidOutputError, ModelRefusedError):
-            self._end(provider, reservation, payment.tokens or tokens)
+            self._end(begun, payment.tokens or tokens)
             raise
         except ModelError as error:
             outcome: Outcome = "refused" if isinstance(error, ProviderClosedError) else "failed"
-            self._end(provider, reservation, 0, outcome=outcome, error=error)
+            self._end(begun, 0, outcome=outcome, error=error)
             raise
         except DBAPIError:  # of whoever kept the answer, perhaps after its commit: it was paid for all the same
             with suppress(DBAPIError):
-                self._end(provider, reservation, payment.tokens or 0)
+                self._end(begun, payment.tokens or 0)
             raise
-        self._end(provider, reservation, payment.tokens or 0)
+        self._end(begun, payment.tokens or 0)
 
-    def _begin(self, provider: str, tokens: int, seconds: float) -> UUID | None:
+    def _begin(self, provider: str, tokens: int, seconds: float) -> Begun:
         with self._database.transaction(self._tenant_id) as connection:
             _pass_breaker(connection, provider, seconds)
-            return self._reserve(connection, tokens, seconds)
+            call_id = begin_call(connection, provider, seconds=seconds)
+            return Begun(provider, call_id, self._reserve(connection, tokens, seconds))
 
     def _reserve(self, connection: Connection, tokens: int, seconds: float) -> UUID | None:
         """Reserve within the cap; a tenant without one reserves nothing."""
@@ -119,20 +130,21 @@ class Payments:
         return reservation
 
     def _end(
-        self, provider: str, reservation: UUID | None, tokens: int, *, outcome: Outcome = "answered",
-        error: ModelError | None = None,
-    ) -> None:  # fmt: skip
+        self, begun: Begun, tokens: int, *, outcome: Outcome = "answered", error: ModelError | None = None
+    ) -> None:
         with self._database.transaction(self._tenant_id) as connection:
             key = {"tenant_id": self._tenant_id}
-            if reservation is not None:
-                connection.execute(RELEASE, {**key, "reservation_id": reservation})
+            if begun.call_id is not None:
+                end_call(connection, begun.provider, begun.call_id)
+            if begun.reservation_id is not None:
+                connection.execute(RELEASE, {**key, "reservation_id": begun.reservation_id})
             if tokens:
                 connection.execute(SPEND, {**key, "tokens": tokens})
         wait = (error.retry_after_seconds if error else None) or 0.0
         with self._database.across_tenants() as connection:
-            breaker, now = _lock_state(connection, provider)
+            breaker, now = _lock_state(connection, begun.provider)
             after = note_outcome(breaker, outcome, now, reason=str(error or ""), wait_seconds=wait)
-            _save_state(connection, provider, after)
+            _save_state(connection, begun.provider, after)
 
 
 def _pass_breaker(connection: Connection, provider: str, seconds: float) -> None:

@@ -12,6 +12,7 @@ from memoryos_pipeline.domain.errors import (
     ProviderClosedError,
     ProviderPausedError,
 )
+from memoryos_pipeline.domain.provider_limits import AT_ONCE_SECONDS
 from memoryos_pipeline.domain.work import ErrorClass, Owed, WorkKind
 from memoryos_pipeline.models.anthropic import AnthropicModel
 from memoryos_pipeline.models.anthropic_client import AnthropicClient
@@ -20,6 +21,7 @@ from memoryos_pipeline.store.journal import WorkJournal
 from memoryos_pipeline.store.keys import set_budget
 from memoryos_pipeline.store.ledger import owe
 from memoryos_pipeline.store.payments import Payments
+from memoryos_pipeline.store.provider_limits import EVERY, list_limits, set_limit
 from tests.builders import create_scope
 from tests.conftest import Stack
 from tests.stub_server.server import StubServer
@@ -112,6 +114,67 @@ class TestBudget:
             payment.tokens = 10
 
         assert (_state(stack)["spent_today"], _state(stack)["set_aside"]) == (30, 0)
+
+
+class TestLimits:
+    @pytest.mark.parametrize("whose", [PROVIDER, EVERY])
+    def test_calls_at_once_are_bound(self, stack: Stack, whose: str) -> None:
+        """One more waits without being asked; one that ended, however it ended, makes room."""
+        set_limit(stack.owner, whose, calls_per_minute=None, calls_per_hour=None, calls_at_once=1)
+        payments = Payments(stack.app, stack.tenant_id)
+        with (
+            payments.paying(PROVIDER, tokens=1, seconds=60),
+            pytest.raises(ProviderPausedError) as caught,
+            payments.paying(PROVIDER, tokens=1, seconds=60),
+        ):
+            pytest.fail("both were let through")
+        with pytest.raises(ModelError, match="broken"), payments.paying(PROVIDER, tokens=1, seconds=60):
+            raise ModelError("broken")
+        with payments.paying(PROVIDER, tokens=1, seconds=60):
+            pass
+
+        assert (caught.value.error_class, caught.value.retry_after_seconds) == (ErrorClass.DEFERRED, AT_ONCE_SECONDS)
+
+    def test_a_call_whose_process_is_gone_makes_room(self, stack: Stack) -> None:
+        """What it holds runs out with the deadline of the call."""
+        set_limit(stack.owner, PROVIDER, calls_per_minute=None, calls_per_hour=None, calls_at_once=1)
+        payments = Payments(stack.app, stack.tenant_id)
+        payments._begin(PROVIDER, 1, 0.0)
+
+        with payments.paying(PROVIDER, tokens=1, seconds=60):
+            pass
+
+    @pytest.mark.parametrize(("column", "bound"), [("minute", "calls_per_minute"), ("hour", "calls_per_hour")])
+    def test_calls_in_a_time_are_bound(self, stack: Stack, column: str, bound: str) -> None:
+        """All tenants and processes count together; when the time is over the next call is let through."""
+        set_limit(stack.owner, PROVIDER, **{"calls_per_minute": None, "calls_per_hour": None, "calls_at_once": None,
+                                            bound: 2})  # fmt: skip
+        payments = Payments(stack.app, stack.tenant_id)
+        for _ in range(2):
+            with payments.paying(PROVIDER, tokens=1, seconds=60):
+                pass
+        with pytest.raises(ProviderPausedError, match="2 calls") as caught:
+            payments._begin(PROVIDER, 1, 60)
+        assert 0 < (caught.value.retry_after_seconds or 0) <= 3600
+
+        with stack.owner.across_tenants() as connection:
+            connection.execute(
+                text(f"update memoryos.provider_limit set {column}_at = {column}_at - interval '1 hour'")
+            )
+        with payments.paying(PROVIDER, tokens=1, seconds=60):
+            pass
+
+    def test_without_a_limit_nothing_is_counted(self, stack: Stack) -> None:
+        """A limit that is taken away binds nobody; another provider's never did."""
+        set_limit(stack.owner, "other", calls_per_minute=1, calls_per_hour=None, calls_at_once=None)
+        set_limit(stack.owner, PROVIDER, calls_per_minute=1, calls_per_hour=None, calls_at_once=None)
+        set_limit(stack.owner, PROVIDER, calls_per_minute=None, calls_per_hour=None, calls_at_once=None)
+        for _ in range(3):
+            with Payments(stack.app, stack.tenant_id).paying(PROVIDER, tokens=1, seconds=60):
+                pass
+
+        with stack.app.across_tenants() as connection:
+            assert [(each.provider, each.minute_calls) for each in list_limits(connection)] == [("other", 0)]
 
 
 class TestBreaker:
