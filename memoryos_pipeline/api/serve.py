@@ -7,7 +7,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from memoryos_pipeline.api.app import create_app
 from memoryos_pipeline.observability import configure_logging
-from memoryos_pipeline.settings import Settings
+from memoryos_pipeline.settings import LEDGER_POOL_OF_THE_API, Settings
 
 MAX_HEAD_BYTES = 64 * 1024
 """Request line and headers together; a caller that sends more is cut off."""
@@ -54,7 +54,7 @@ def serve(settings: Settings) -> None:
 
     configure_logging(settings.log_level)
     parts = build_parts(settings)
-    ledger = build_ledger_database(settings, pool_size=1)
+    ledger = build_ledger_database(settings, pool_size=LEDGER_POOL_OF_THE_API)
     app = create_app(parts, ledger=ledger)
     # What is loaded by now stays for good: the collector need not walk it with every batch (a tenth of its cost).
     gc.collect()

@@ -13,7 +13,7 @@ from rich.console import Console
 from memoryos_pipeline.cli.output import database_trouble, end_with
 from memoryos_pipeline.embedded.ports import listening_trouble
 from memoryos_pipeline.observability import configure_logging
-from memoryos_pipeline.settings import QUEUES, load_settings
+from memoryos_pipeline.settings import QUEUES, Settings, load_settings
 
 # Each command imports what it needs when it runs: a command starts in tenths of a second, and a worker's
 # parent process must not load models or open connections before it forks.
@@ -52,6 +52,7 @@ def api() -> None:
     if trouble := listening_trouble(settings.api_host, settings.api_port):
         # The supervisor reads these words in the log, and chooses another port when it may.
         end_with(Console(stderr=True), f"cannot listen on {settings.api_host}:{settings.api_port}: {trouble}")
+    _require_room(settings, settings.api_connections)
     serve(settings)
 
 
@@ -65,6 +66,9 @@ def worker(
 
     if unknown := sorted(set(queues.split(",")) - set(QUEUES)):
         end_with(Console(stderr=True), f"there is no queue {unknown[0]!r}; there are {', '.join(QUEUES)}")
+    settings = load_settings()
+    children = concurrency if pool is Pool.PREFORK else 1
+    _require_room(settings, children * settings.worker_connections)
     name = f"{queues.replace(',', '-')[:60]}.{os.getpid()}@{socket.gethostname()}"
     options = [f"--queues={queues}", f"--pool={pool}", f"--concurrency={concurrency}", f"--hostname={name}"]
     app.worker_main(["worker", *options, "--events", "--loglevel=INFO", *WORKER_ARGUMENTS])
@@ -95,3 +99,28 @@ def relay() -> None:
     broker = Redis.from_url(settings.broker_url.get_secret_value(), socket_timeout=5, socket_connect_timeout=3)
     name = f"relay@{socket.gethostname()}:{os.getpid()}"
     Relay(build_ledger_database(settings), broker, celery_publisher(app), settings, name=name).run(stopped)
+
+
+def _require_room(settings: Settings, wanted: int) -> None:
+    """End when the database can never give this process the connections it may open; warn when it cannot now.
+
+    A database that does not answer is waited for later, by whoever needs it. Nothing is left open: workers fork.
+    """
+    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415
+
+    from memoryos_pipeline.pipeline import build_ledger_database  # noqa: PLC0415
+    from memoryos_pipeline.store.durability import read_room  # noqa: PLC0415
+
+    ledger = build_ledger_database(settings, pool_size=1)
+    try:
+        with ledger.across_tenants() as connection:
+            room = read_room(connection)
+    except SQLAlchemyError:
+        return
+    finally:
+        ledger.dispose()
+    console = Console(stderr=True)
+    if trouble := room.trouble(wanted):
+        if wanted > room.most:
+            end_with(console, trouble)
+        console.print(f"memoryos: {trouble}", style="yellow", markup=False, highlight=False, soft_wrap=True)

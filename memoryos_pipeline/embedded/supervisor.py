@@ -28,6 +28,7 @@ READY_SECONDS = 45.0
 PROGRAMS_STOP_SECONDS = 7.0
 PORT_TRIES = 3
 SAY_AGAIN_SECONDS = 1.0
+LEAST_CONNECTIONS = 100
 DATABASE_URLS = ("database_url", "ledger_url", "owner_url")
 
 Tell = Callable[[str], None]
@@ -61,7 +62,7 @@ class Supervisor:
         self._settings = settings
         self._directory = directory
         self._tell = tell
-        self._postgres = None if _database_is_given(settings) else EmbeddedPostgres(directory.root / "postgres")
+        self._postgres = None if _database_is_given(settings) else _own_postgres(settings, directory)
         self._valkey = None if _broker_is_given(settings) else EmbeddedValkey(directory.root / "valkey")
         self._ports = PortClaims()
         self._servers: list[Child] = []
@@ -164,6 +165,12 @@ def _begin(server: EmbeddedPostgres | EmbeddedValkey) -> subprocess.Popen[bytes]
     server.start()
     assert server.process is not None  # noqa: S101 - started just now, for the type checker
     return server.process
+
+
+def _own_postgres(settings: Settings, directory: DataDirectory) -> EmbeddedPostgres:
+    """Return a server with room for everybody we start."""
+    most = max(LEAST_CONNECTIONS, settings.embedded_connections)
+    return EmbeddedPostgres(directory.root / "postgres", settings={"max_connections": str(most)})
 
 
 def _database_is_given(settings: Settings) -> bool:

@@ -21,8 +21,9 @@ UNWALLED = text("""
      order by c.relname
 """)
 
+# What kind of backend it is, others may not see; clients have a user and a database.
 CONNECTIONS = text("""
-    select (select count(*) from pg_catalog.pg_stat_activity where backend_type = 'client backend'),
+    select (select count(*) from pg_catalog.pg_stat_activity where usesysid is not null and datid is not null),
            (select sum(cast(setting as integer) * case name when 'max_connections' then 1 else -1 end)
               from pg_catalog.pg_settings
              where name in ('max_connections', 'superuser_reserved_connections', 'reserved_connections'))
@@ -34,6 +35,7 @@ UNBOUNDED_ROLES = text("""
                         where given ~ '^idle_in_transaction_session_timeout=[1-9]')
      order by rolname
 """)
+ADVICE = "raise max_connections, lower MEMORYOS_DATABASE_POOL_SIZE or run fewer processes"
 FULL_SHARE = 0.8
 """From this share of the server's connections on there is no room for one more worker."""
 
@@ -65,16 +67,35 @@ def check_durability(connection: Connection) -> list[Check]:
     unbounded = list(connection.execute(UNBOUNDED_ROLES).scalars())
     idle = "may sit idle in a transaction for ever; run ops/postgres/roles.sql"
     checks.append(Check("idle transactions", not unbounded, _sentence(unbounded, idle, "No role of ours")))
-    checks.append(_connections(*connection.execute(CONNECTIONS).one()))
+    checks.append(_connections(read_room(connection)))
     return checks
 
 
-def _connections(used: int, most: int) -> Check:
-    told = f"{used} of {most} are in use"
-    if used < FULL_SHARE * most:
-        return Check("connections", True, f"{told}.")
-    advice = "raise max_connections, lower MEMORYOS_DATABASE_POOL_SIZE or run fewer processes"
-    return Check("connections", False, f"{told}: {advice}.")
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Connections of a server: those in use, and how many it grants to roles like ours at most."""
+
+    used: int
+    most: int
+
+    def trouble(self, wanted: int) -> str | None:
+        """Return in a sentence why so many more do not fit now; None when they do."""
+        if self.used + wanted <= self.most:
+            return None
+        return (
+            f"it may open {wanted} connections, and of the {self.most} of the server {self.used} are in use: {ADVICE}"
+        )
+
+
+def read_room(connection: Connection) -> Room:
+    """Return how many connections the server has, of every database and role."""
+    return Room(*connection.execute(CONNECTIONS).one())
+
+
+def _connections(room: Room) -> Check:
+    told = f"{room.used} of {room.most} are in use"
+    is_good = room.used < FULL_SHARE * room.most
+    return Check("connections", is_good, f"{told}." if is_good else f"{told}: {ADVICE}.")
 
 
 def _setting(name: str, value: str) -> Check:
