@@ -44,6 +44,19 @@ select content, weight, source_turn_ids from memory_v1.knowledge where user_id =
 select kind, ready, dead, oldest_ready_age_seconds from memory_v1.pipeline_lag;
 ```
 
+## Decisions and relations
+
+```sql
+select decision, old_content, new_content, reason from memory_v1.verdicts
+ where user_id = 'maya' and undone_at is null order by decided_at desc;
+select source, relation, target from memory_v1.relations where user_id = 'maya' and valid_to is null;
+select name, type, mentions from memory_v1.entities where user_id = 'maya' order by mentions desc;
+select period, summary from memory_v1.rollups where user_id = 'maya' order by period;
+```
+
+`memoryos conflicts undo ID` takes a decision back; its row then says when. A relation begins and ends with the
+statement it stands on. Relations are made under the policy `graph = triples`, rollups under `rollups = daily`.
+
 ## As of a moment
 
 ```sql

@@ -1,14 +1,16 @@
 """The read models explain themselves, and the page about them is what the database says."""
 
+import re
 from pathlib import Path
 
 from memoryos_pipeline.readmodels.documentation import COLUMNS, render_documentation
+from memoryos_pipeline.store.reading_sql import read_rows, reading_url
 from tests.conftest import Stack
 
 PAGE = Path(__file__).parents[3] / "docs" / "read-models.md"
 PROMISED = {
     "turns", "hot_turns", "pages", "segments", "knowledge", "knowledge_history", "links", "profile", "conversations",
-    "work", "pipeline_lag", "events", "rollups",
+    "work", "pipeline_lag", "events", "rollups", "verdicts", "relations", "entities",
 }  # fmt: skip
 
 
@@ -25,6 +27,15 @@ class TestDescribe:
         """docs/read-models.md is written from the comments; write it again when this fails."""
         with stack.app.across_tenants() as connection:
             assert PAGE.read_text(encoding="utf-8") == render_documentation(connection)
+
+    def test_every_query_of_the_page_runs(self, stack: Stack) -> None:
+        """Each select can be copied; a reader without tables of their own gets its columns."""
+        queries = re.findall(r"^select [^;]*;", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+        examples = [query for query in queries if "set_config" not in query]
+        answers = read_rows(reading_url(stack.url("app"), stack.tenant_id), "\n".join(examples))
+
+        assert len(answers) == len(examples) >= 8
+        assert all(answer.columns for answer in answers)
 
     def test_no_view_runs_with_its_owners_rights(self, stack: Stack) -> None:
         """A view that is not a security invoker would show every tenant to everybody."""

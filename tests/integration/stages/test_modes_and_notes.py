@@ -3,10 +3,13 @@
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import text
 
 from memoryos_pipeline.domain.knowledge import Decision, Verdict
 from memoryos_pipeline.domain.policies import DEFAULT, Resolution
 from memoryos_pipeline.domain.work import WorkKind
+from memoryos_pipeline.models.anthropic import AnthropicModel
+from memoryos_pipeline.models.anthropic_client import AnthropicClient
 from memoryos_pipeline.models.extractive import ExtractiveModel
 from memoryos_pipeline.models.hashing import HashingEmbedder
 from memoryos_pipeline.readmodels.relations import Walk, walk_relations
@@ -14,6 +17,7 @@ from memoryos_pipeline.stages.embed import embed
 from memoryos_pipeline.stages.undo_verdict import undo_verdict
 from tests.conftest import Stack
 from tests.integration.stages.cold import Cold
+from tests.stub_server.server import StubServer
 
 STATUSES = "select status, count(distinct lineage_id), count(*) from memoryos.knowledge group by 1 order by 1"
 
@@ -118,6 +122,17 @@ class TestRelate:
         undo_verdict(cold.parts, cold.tenant_id, verdict)
         assert ("lives_in", "leeds") in self._walk(cold)
 
+    def test_a_relation_ends_with_its_statement_whatever_the_policy_became(self, cold: Cold) -> None:
+        """Once `graph` is off no name is counted and nothing new is related, and the old still ends when it is over."""
+        cold.page("I live in Leeds.", day=0)
+        cold.work()
+        before = cold.rows("select name, type, mentions from memoryos.entity order by 1, 2")
+        cold.parts = replace(cold.parts, policy=replace(DEFAULT, graph="off"))
+        cold.page("I moved to Ghent with my sister Mina.", day=9)
+        cold.work()
+        assert self._walk(cold) == []
+        assert cold.rows("select name, type, mentions from memoryos.entity order by 1, 2") == before
+
     def test_names_lead_on_step_by_step(self, cold: Cold) -> None:
         """From a place to who lives there, and on to whom they know; two of one name and kind of tie are two."""
         cold.page("I live in Leeds.", "quiet> ok", "My sister Mina works as a nurse.", "My boss Mina hates coffee.")
@@ -126,3 +141,40 @@ class TestRelate:
         far = self._walk(cold, name="leeds", hops=2)
         assert near == [("lives_in", "leeds")]
         assert [name for relation, name in far if relation == "knows"] == ["Mina", "Mina"]
+
+    def test_a_model_relates_what_rules_cannot_read(self, stack: Stack) -> None:
+        """Its triples are stored with their statement; of two namesakes each keeps their own; the old end when it ends.
+
+        Forgotten, a statement relates nothing any more.
+        """
+        cold = Cold(stack, policy=replace(DEFAULT, graph="triples"))
+        with StubServer() as stub:
+            client = AnthropicClient(model="stub", api_key="k", base_url=stub.url, deadline_seconds=20)
+            cold.parts = replace(cold.parts, language_model=AnthropicModel(client))
+            cold.page("My sister Mina bakes bread.", "My boss Mina shouts a lot.", "quiet> ok")
+            cold.work()
+
+        rows = cold.rows("""
+            select e.name, e.type, k.content, k.extracted_by, r.valid_from = k.valid_from, r.valid_to
+              from memoryos.relation r
+              join memoryos.entity e on e.entity_id = r.target_id
+              join memoryos.knowledge k on k.knowledge_id = r.knowledge_id order by e.type
+        """)
+        name = cold.parts.language_model.name
+        assert rows == [
+            ("Mina", "boss", "[2026-01-01] Maya: My boss Mina shouts a lot.", name, True, None),
+            ("Mina", "sister", "[2026-01-01] Maya: My sister Mina bakes bread.", name, True, None),
+        ]
+        assert self._walk(cold, name="mina", hops=1) == [("knows", "Mina"), ("knows", "Mina")]
+        assert [row["type"] for row in self._view(cold, "entities")] == ["boss", "sister", "speaker"]
+        cold.rows("""
+            update memoryos.knowledge set status = 'forgotten', forgotten_at = memoryos.now()
+             where content like '%boss%' returning 1
+        """)
+        assert self._walk(cold, name="mina", hops=1) == [("knows", "Mina")]
+        assert [row["target_type"] for row in self._view(cold, "relations")] == ["sister"]
+
+    def _view(self, cold: Cold, name: str) -> list[dict[str, object]]:
+        with cold.stack.app.transaction(cold.tenant_id) as connection:
+            rows = connection.execute(text(f"select * from memory_v1.{name}")).mappings()
+            return sorted((dict(row) for row in rows), key=lambda row: str(row.get("type")))
