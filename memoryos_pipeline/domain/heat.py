@@ -30,7 +30,7 @@ class Heat:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A point on both clocks of heat: recorded time, and retrievals of the scope so far."""
+    """A point on both clocks of heat: recorded time, and ticks of the scope: its retrievals or its user's turns."""
 
     at: datetime
     tick: int = 0
@@ -57,9 +57,15 @@ def heat_at(heat: Heat, moment: Moment, policy: Policy) -> float:
 
 
 def touch_at(heat: Heat, moment: Moment, policy: Policy) -> Heat:
-    """Return the heat after one access, by the clock of its policy; under `ema_tick` the access ends its tick."""
+    """Return the heat after one access, by the clock of its policy; under `ema_tick` a tick has one access or none.
+
+    By query the access ends its tick. By turn the tick lasts until the user speaks again: what else is read in it
+    changes nothing, and neither does an access of a tick that heat has left behind.
+    """
     if policy.heat != "ema_tick":
         return touch(heat, moment.at, policy)
+    if policy.tick == "turn" and moment.tick <= heat.tick:
+        return heat
     faded = heat_after_ticks(heat.value, max(0, moment.tick - heat.tick), alpha=policy.alpha)
     return Heat(min(1.0, faded + policy.access_gain), max(moment.at, heat.at), max(moment.tick, heat.tick))
 

@@ -9,10 +9,12 @@ T = TypeVar("T")
 Hot = Literal["fifo_batch", "fifo_one", "token_budget"]
 PageUnit = Literal["messages", "exchange", "tokens"]
 HeatLaw = Literal["ema_time", "ema_tick"]
+Tick = Literal["query", "turn"]
 Transition = Literal["cooled", "heated", "either", "sealed"]
 Recency = Literal["hours", "paper", "constant"]
 Reset = Literal["none", "L", "NL"]
 Evict = Literal["none", "lowest_heat", "lfu", "oldest"]
+Victim = Literal["oldest", "lowest_weight"]
 ForgetLaw = Literal["exp_rate", "ebbinghaus_strength", "bounded_bias", "stochastic", "none"]
 Cause = Literal["retrieved", "injected", "cited"]
 Resolution = Literal["merge", "ops", "additive", "append"]
@@ -46,7 +48,8 @@ class Policy:
         30.0, "A conversation without a new turn for this long, by recorded time, is sealed."
     )
 
-    heat: HeatLaw = knob("ema_time", "Whether page heat falls with time or with every retrieval.", choices=HeatLaw)
+    heat: HeatLaw = knob("ema_time", "Whether page heat falls with time or with every tick.", choices=HeatLaw)
+    tick: Tick = knob("query", "What a tick of `ema_tick` is: a retrieval, or a turn of the user.", choices=Tick)
     heat_half_life_days: float = knob(7.0, "Page heat halves in this time, under `ema_time`.")
     access_gain: float = knob(0.1, "An access lifts page heat by this share of what is missing to 1 (1 minus alpha).")
     cool_below: float = knob(0.3, "Page heat below which a page is cold.")
@@ -79,7 +82,10 @@ class Policy:
     importance_floor: float | None = knob(0.8, "Knowledge at least this important does not decay; null for none.")
     ttl_days: float | None = knob(None, "Knowledge ends this long after it was recorded, used or not; null for never.")
     knowledge_capacity: int | None = knob(
-        None, "Statements of the user, and as many of the assistant, kept at most: the oldest go; null for no limit."
+        None, "Statements of the user, and as many of the assistant, kept at most; null for no limit."
+    )
+    capacity_victim: Victim = knob(
+        "oldest", "Which statement goes when there are more: the one said first, or the weakest.", choices=Victim
     )
     forget_seed: int = knob(7, "Seed of the law `stochastic`.")
     bias_low: float = knob(0.3, "Rank bias of knowledge nobody uses, under `bounded_bias`.")
@@ -112,6 +118,11 @@ class Policy:
     def alpha(self) -> float:
         """Share of EMA heat that is kept at a tick or an access."""
         return 1.0 - self.access_gain
+
+    @property
+    def ticks_by_turn(self) -> bool:
+        """Whether page heat falls with every turn of the user."""
+        return self.heat == "ema_tick" and self.tick == "turn"
 
     @property
     def rate_per_day(self) -> float:

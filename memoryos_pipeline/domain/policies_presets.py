@@ -1,5 +1,6 @@
 """Presets: one policy for each published design, and one of all of them; settings change a preset. Pure."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from typing import Any, get_args, get_type_hints
@@ -9,9 +10,9 @@ from memoryos_pipeline.domain.policies import DEFAULT, Policy
 
 NO_FORGETTING: dict[str, Any] = {"forget": "none"}
 SEED000 = Policy(
-    heat="ema_tick", distill_when="cooled", min_warm_age_hours=0.0, reinforce_on="retrieved", forget="exp_rate",
-    reinforce_factor=1.0, importance_floor=None, resolution="merge", graph="off", evolution_neighbours=0,
-    links_per_knowledge=0, ranking="seed000",
+    heat="ema_tick", tick="query", distill_when="cooled", min_warm_age_hours=0.0, reinforce_on="retrieved",
+    forget="exp_rate", reinforce_factor=1.0, importance_floor=None, resolution="merge", graph="off",
+    evolution_neighbours=0, links_per_knowledge=0, ranking="seed000",
 )  # fmt: skip
 BAI_LAB = Policy(
     hot="fifo_one", hot_capacity_turns=20, page_unit="exchange", distill_when="heated", segment_recency="paper",
@@ -124,14 +125,20 @@ def _value(name: str, value: Any) -> Any:
     kind = next((each for each in (int, float) if each in kinds), str)
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise InvalidPolicyError(name, f"must be a {_KIND_WORDS[kind]}")
+    if kind is str:
+        return str(value)
     try:
-        number = kind(value)
+        number, exact = kind(value), float(value)
     except ValueError:
         raise InvalidPolicyError(name, f"must be a {_KIND_WORDS[kind]}, not {value!r}") from None
-    if kind is not str and (abs(float(number)) > _LARGEST or float(number) != float(value)):
-        raise InvalidPolicyError(name, f"must be a {_KIND_WORDS[kind]} of at most {_LARGEST:.0e}")
+    except OverflowError:
+        number, exact = 0, math.inf
+    if not (number == exact == 0 or _SMALLEST <= abs(exact) <= _LARGEST) or number != exact:
+        wanted = f"must be a {_KIND_WORDS[kind]} of at most {_LARGEST:.0e}"
+        raise InvalidPolicyError(name, f"{wanted}, and 0 or at least {_SMALLEST:.0e}")
     return number
 
 
-_LARGEST = 1e9
+_LARGEST, _SMALLEST = 1e9, 1e-9
+"""Beyond these, no setting means anything, and arithmetic with it ends."""
 _KIND_WORDS: dict[type, str] = {int: "whole number", float: "number", str: "word"}

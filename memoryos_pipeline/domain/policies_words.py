@@ -61,7 +61,8 @@ def _pages(policy: Policy) -> str:
 def _heat(policy: Policy) -> str:
     if policy.heat == "ema_tick":
         half, cold = half_life_ticks(policy.alpha), ticks_until_below(1.0, policy.cool_below, alpha=policy.alpha)
-        return f"a page's heat halves in {half:.1f} retrievals; one nobody reads is cold after {cold} retrievals"
+        ticks = {"query": "retrievals", "turn": "turns of the user"}[policy.tick]
+        return f"a page's heat halves in {half:.1f} {ticks}; one nobody reads is cold after {cold} {ticks}"
     cold_days = policy.heat_half_life_days * math.log2(1.0 / policy.cool_below)
     cold_days = max(cold_days, policy.min_warm_age_hours / HOURS_PER_DAY)
     half_life = duration(policy.heat_half_life_days)
@@ -116,5 +117,6 @@ def _end(policy: Policy) -> str:
         "" if policy.ttl_days is None else f"used or not, an item ends {duration(policy.ttl_days)} after recording; "
     )
     kept = policy.knowledge_capacity
-    held = "" if kept is None else f"of more than {kept} statements of a side the oldest goes; "
+    victim = {"oldest": "the oldest", "lowest_weight": "the weakest"}[policy.capacity_victim]
+    held = "" if kept is None else f"of more than {kept} statements of a side {victim} goes; "
     return f"{held}{limit}what is forgotten can be restored for {grace}; {brake}"

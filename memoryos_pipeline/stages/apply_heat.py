@@ -1,5 +1,6 @@
 """Apply heat: let accesses warm what was read, and let what nobody reads cool down."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -35,6 +36,7 @@ from memoryos_pipeline.store.heat import (
     advance_ticks,
     archive_pages,
     cool_by_tick,
+    count_user_turns,
     count_warm_pages,
     find_pages_of_turns,
     find_segments_of_pages,
@@ -151,32 +153,51 @@ def _by_page(run: _Run, accesses: Iterable[Access]) -> dict[UUID, list[Access]]:
 
 
 class _Clock:
-    """The clocks of heat while accesses are applied: every retrieval is a tick, in the order they came."""
+    """The clocks of heat while accesses are applied: by query every retrieval is a tick, in the order they came.
+
+    By turn the ticks are those of the user, and an access is in the tick of what was said last before it.
+    """
 
     def __init__(self, run: _Run, accesses: Sequence[Access]) -> None:
         self.run = run
         self.policy = run.parts.policy
-        retrievals = dict.fromkeys(access.retrieval_id for access in accesses)
-        self._tick = {each: run.ticks + n for n, each in enumerate(retrievals, start=1)}
-        self.now = Moment(run.now, run.ticks + len(retrievals))
+        key = (run.connection, run.lease.tenant_id, run.lease.scope_id)
+        self._later: list[datetime] = []
+        self._tick: dict[UUID, int] = {}
+        if self.policy.ticks_by_turn:
+            since = min((access.at for access in accesses), default=None)
+            ticks, self._later = count_user_turns(*key, since=since)
+        else:
+            retrievals = dict.fromkeys(access.retrieval_id for access in accesses)
+            self._tick = {each: run.ticks + n for n, each in enumerate(retrievals, start=1)}
+            ticks = run.ticks + len(retrievals)
+        self.now = Moment(run.now, ticks)
 
     def moment_of(self, access: Access) -> Moment:
         """Return when an access was, on both clocks."""
+        if self.policy.ticks_by_turn:
+            said_since = len(self._later) - bisect_right(self._later, access.at)
+            return Moment(access.at, self.now.tick - said_since)
         return Moment(access.at, self._tick[access.retrieval_id])
 
     def counted(self, page: WarmPage, accesses: Sequence[Access]) -> list[Access]:
-        """Return the accesses that warm a page: by time one an hour at most, by tick one a retrieval."""
+        """Return the accesses that warm a page: by time one an hour at most, by tick one a tick."""
         if self.policy.heat == "ema_tick":
-            return list({access.retrieval_id: access for access in accesses}.values())
+            by_tick = {self.moment_of(access).tick: access for access in reversed(accesses)}
+            ended = page.heat_tick if self.policy.tick == "turn" else -1
+            return [by_tick[tick] for tick in sorted(by_tick) if tick > ended]
         first = {access.at: access for access in reversed(accesses)}
         return [first[moment] for moment in first_of_each_hour(page.heat_at, first)]
 
     def save(self) -> None:
         """Move the scope's clock on, and let pages cool whose tick has come."""
-        if self._tick and self.policy.heat == "ema_tick":
-            key = (self.run.connection, self.run.lease.tenant_id, self.run.lease.scope_id)
-            ticks = advance_ticks(*key, count=len(self._tick))
-            cool_by_tick(*key, ticks=ticks, min_age_hours=self.policy.min_warm_age_hours)
+        if self.policy.heat != "ema_tick":
+            return
+        key = (self.run.connection, self.run.lease.tenant_id, self.run.lease.scope_id)
+        if self._tick:
+            advance_ticks(*key, count=len(self._tick))
+        if self._tick or self.policy.tick == "turn":
+            cool_by_tick(*key, ticks=self.now.tick, min_age_hours=self.policy.min_warm_age_hours)
 
 
 def _warm_pages(clock: _Clock, pages: Sequence[WarmPage], warming: dict[UUID, list[Access]]) -> None:

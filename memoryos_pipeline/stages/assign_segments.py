@@ -14,7 +14,7 @@ from memoryos_pipeline.models.common_part import CommonParts, common_parts
 from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.store.clock import read_now
 from memoryos_pipeline.store.events import Event, record_events
-from memoryos_pipeline.store.heat import read_ticks
+from memoryos_pipeline.store.heat import count_user_turns, read_ticks
 from memoryos_pipeline.store.ledger import complete, owe
 from memoryos_pipeline.store.rollups import refresh_rollups
 from memoryos_pipeline.store.segments import (
@@ -57,7 +57,7 @@ def _assign(parts: Parts, lease: Lease, connection: Connection, common: CommonPa
     segments = load_segments(connection, tenant_id, scope_id, space_id=space_id)
     judged = [replace(each.page, common=common.get(each.lang, common["und"])) for each in pages]
     plan = assign_pages(judged, segments, now=now, policy=parts.policy)
-    moment = Moment(now, read_ticks(connection, tenant_id, scope_id))
+    moment = Moment(now, _ticks(parts, connection, tenant_id, scope_id))
     warmed = _warmed(parts, pages, plan.assigned, moment)
     save_segments(connection, tenant_id, scope_id, space_id=space_id, segments=plan.changed.values())
     warm_pages(connection, tenant_id, warmed=warmed, now=now)
@@ -66,10 +66,17 @@ def _assign(parts: Parts, lease: Lease, connection: Connection, common: CommonPa
     if parts.policy.rollups == "daily":
         _roll_up(lease, connection, [each.page.page_id for each in pages])
     kinds = [WorkKind.SEGMENT] if len(pages) == PAGES_PER_RUN else []
-    if parts.policy.evict != "none":
+    if parts.policy.evict != "none" or parts.policy.ticks_by_turn:
         kinds.append(WorkKind.HEAT)
     again = [Owed(kind, str(scope_id), scope_id) for kind in kinds]
     owe(connection, tenant_id, again, max_attempts=parts.max_attempts)
+
+
+def _ticks(parts: Parts, connection: Connection, tenant_id: UUID, scope_id: UUID) -> int:
+    """Return where the scope's clock of heat stands, with the turns the user has said by now."""
+    if parts.policy.ticks_by_turn:
+        return count_user_turns(connection, tenant_id, scope_id)[0]
+    return read_ticks(connection, tenant_id, scope_id)
 
 
 def _roll_up(lease: Lease, connection: Connection, page_ids: Sequence[UUID]) -> None:

@@ -24,6 +24,7 @@ from memoryos_pipeline.store.forgetting import (
 )
 from memoryos_pipeline.store.knowledge import find_scope, move_scope
 from memoryos_pipeline.store.ledger import complete, hold, rest
+from memoryos_pipeline.store.rollups import drop_left
 
 BATCH_ROWS = 500
 
@@ -50,7 +51,7 @@ def forget(parts: Parts, lease: Lease) -> None:
         keep_forecast(connection, lease.tenant_id, lease.scope_id, default=parts.policy)
         parts = parts.under_policy(connection, lease.tenant_id, lease.scope_id)
         if parts.policy.knowledge_capacity is not None:
-            end_overflow(connection, lease.tenant_id, lease.scope_id, capacity=parts.policy.knowledge_capacity)
+            end_overflow(connection, lease.tenant_id, lease.scope_id, policy=parts.policy)
         preview = preview_forgetting(parts, connection, lease.tenant_id, lease.scope_id)
         if preview.stops:
             _alarm(lease, connection, preview)
@@ -62,6 +63,8 @@ def forget(parts: Parts, lease: Lease) -> None:
     with parts.database.transaction(lease.tenant_id) as connection:
         if find_scope(connection, lease.tenant_id, lease.scope_id, lock=True):
             release_turns(connection, lease.tenant_id, lease.scope_id)
+            if parts.policy.rollups == "daily":
+                drop_left(connection, lease.tenant_id, lease.scope_id)
         complete(connection, lease)
 
 

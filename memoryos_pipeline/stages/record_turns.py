@@ -22,6 +22,9 @@ from memoryos_pipeline.domain.turns import NewTurn, Receipt
 from memoryos_pipeline.domain.work import Owed, WorkKind
 from memoryos_pipeline.failpoints import reach
 from memoryos_pipeline.store.database import Database, try_again
+from memoryos_pipeline.store.found import local_time
+from memoryos_pipeline.store.hot import TailTurn
+from memoryos_pipeline.store.hot_copy import HotCopies
 from memoryos_pipeline.store.ledger import owe
 from memoryos_pipeline.store.policies import load_policies
 from memoryos_pipeline.store.turns import (
@@ -63,23 +66,57 @@ class _Draft(NamedTuple):
     lang: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Added:
+    """What one request has added to one conversation."""
+
+    conversation_id: UUID
+    sealed_through: int
+    position: int
+    numbered: Sequence[tuple[int, _Draft]]
+
+    def turns(self) -> list[TailTurn]:
+        """Return the turns as a copy of the hot tail has them."""
+        return [
+            TailTurn(
+                seq, UUID(draft.turn_key), self.position, draft.turn.client_turn_id, draft.turn.role,
+                draft.turn.speaker, draft.turn.content, draft.lang,
+                local_time(draft.turn.occurred_at, _offset_minutes(draft.turn)), draft.turn.kind,
+            )
+            for seq, draft in self.numbered
+        ]  # fmt: skip
+
+
 class _SomePresentError(Exception):
     """A turn of the request was recorded before; the transaction is rolled back and looks first."""
 
 
 def record_turns(
-    database: Database, tenant_id: UUID, turns: Sequence[NewTurn], *, policy: Policy, max_attempts: int
+    database: Database,
+    tenant_id: UUID,
+    turns: Sequence[NewTurn],
+    *,
+    policy: Policy,
+    max_attempts: int,
+    hot_copies: HotCopies | None = None,
 ) -> list[Receipt]:
     """Record up to 1,000 turns, all or none, and return their receipts in order.
 
-    A turn that was recorded before gets its first receipt again with `duplicate` set.
+    A turn that was recorded before gets its first receipt again with `duplicate` set. After the commit what is new is
+    added to the copies of its hot tails, where copies are kept.
     Raises TurnConflictError, ErasedScopeError, ContendedError.
     """
     if not 1 <= len(turns) <= MAX_TURNS:
         message = f"record 1 to {MAX_TURNS} turns at a time"
         raise ValueError(message)
     recorder = _Recorder(database, tenant_id, turns, policy=policy, max_attempts=max_attempts)
-    return recorder.record()
+    receipts = recorder.record()
+    if hot_copies is not None:
+        for added in recorder.added:
+            hot_copies.append(
+                tenant_id, added.conversation_id, added.turns(), sealed_through=added.sealed_through
+            )  # fmt: skip
+    return receipts
 
 
 def close_conversation(
@@ -110,6 +147,7 @@ class _Recorder:
         self._max_attempts = max_attempts
         self._drafts = _drafts(tenant_id, turns)
         self._once = _without_repeats(self._drafts)
+        self.added: list[_Added] = []
 
     def record(self) -> list[Receipt]:
         """Try the fast path; when a turn is there already, look first. Deadlocks are tried again."""
@@ -125,6 +163,7 @@ class _Recorder:
         raise ContendedError
 
     def _record_once(self, *, look_first: bool) -> list[Receipt]:
+        self.added = []
         with self._database.transaction(self._tenant_id) as connection:
             receipts = self._look(connection) if look_first else {}
             fresh = [draft for draft in self._once if draft.turn_key not in receipts]
@@ -150,17 +189,21 @@ class _Recorder:
     def _insert(self, connection: Connection, fresh: Sequence[_Draft]) -> dict[str, Receipt]:
         shares = _shares(fresh)
         opened = open_conversations(connection, self._tenant_id, [share for share, _ in shares])
-        numbered = [
-            (seq, draft)
+        numbered_of = {
+            share.conversation_id: list(enumerate(drafts, start=opened[share.conversation_id].next_seq - share.turns))
             for share, drafts in shares
-            for seq, draft in enumerate(drafts, start=opened[share.conversation_id].next_seq - share.turns)
-        ]
+        }
+        numbered = [each for together in numbered_of.values() for each in together]
         rows = [_row(draft, seq) for seq, draft in numbered]
         users = {share.user_id for share, _ in shares}
         inserted, position = insert_turns(connection, self._tenant_id, rows, users=users)
         if inserted < len(rows):
             raise _SomePresentError
         self._owe_advance(connection, shares, opened)
+        self.added = [
+            _Added(conversation, opened[conversation].sealed_through, position, together)
+            for conversation, together in numbered_of.items()
+        ]
         return {draft.turn_key: _receipt(draft, seq, position, duplicate=False) for seq, draft in numbered}
 
     def _owe_advance(
@@ -236,6 +279,7 @@ def _share(place: _Place, drafts: Sequence[_Draft]) -> ConversationShare:
         turns=len(drafts),
         last_turn_at=max(draft.turn.occurred_at for draft in drafts),
         tail_turn_at=drafts[-1].turn.occurred_at,
+        user_turns=sum(draft.turn.role == "user" for draft in drafts),
     )
 
 
@@ -260,9 +304,13 @@ def _row(draft: _Draft, seq: int) -> TurnRow:
         scope=draft.place.scope_text,
         sha256=draft.body_sha256,
         lang=draft.lang,
-        utc_offset_minutes=(draft.turn.occurred_at.utcoffset() or ZERO) // MINUTE,
+        utc_offset_minutes=_offset_minutes(draft.turn),
         canonical=draft.canonical,
     )
+
+
+def _offset_minutes(turn: NewTurn) -> int:
+    return (turn.occurred_at.utcoffset() or ZERO) // MINUTE
 
 
 def _receipt(draft: _Draft, seq: int, position: int, *, duplicate: bool) -> Receipt:

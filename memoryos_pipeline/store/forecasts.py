@@ -16,8 +16,10 @@ from memoryos_pipeline.store.policies import find_policy_of_scope
 FIND_FORECAST = text("""
     select forecast_of from memoryos.scope where tenant_id = :tenant_id and scope_id = :scope_id for no key update
 """)
+# What the user said under another policy was no tick: counting their turns begins anew.
 NOTE_FORECAST = text("""
-    update memoryos.scope set forecast_of = :policy_id where tenant_id = :tenant_id and scope_id = :scope_id
+    update memoryos.scope set forecast_of = :policy_id, turn_ticks = null
+     where tenant_id = :tenant_id and scope_id = :scope_id
 """)
 LOAD_KNOWLEDGE = text("""
     select knowledge_id, strength_days, last_reinforced_at, importance, pinned_at is not null as pinned, w0

@@ -6,8 +6,12 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Row, text
 
+from memoryos_pipeline.domain.eviction import Statement, plan_overflow
+from memoryos_pipeline.domain.forgetting import weight
+from memoryos_pipeline.domain.policies import Policy
+from memoryos_pipeline.store.clock import read_now
 from memoryos_pipeline.store.recallable import mark_left_turns, mark_turns_of, unmark_turns_of
 from memoryos_pipeline.store.vectors import remove_index_rows
 
@@ -65,13 +69,15 @@ FIND_ARCHIVED_PAGES = text("""
 """)
 # What is too much is due at once, and goes the way of everything that is: tombstone, grace, brakes, events.
 END_OVERFLOW = text("""
-    update memoryos.knowledge k set forget_at = memoryos.now()
-      from (select knowledge_id, row_number() over (partition by kind = 'assistant_kb'
-                                                    order by turn_at desc, recorded_at desc, knowledge_id) as place
-              from memoryos.knowledge
-             where tenant_id = :tenant_id and scope_id = :scope_id and status = 'active' and pinned_at is null) aged
-     where k.tenant_id = :tenant_id and k.knowledge_id = aged.knowledge_id and aged.place > :capacity
-       and (k.forget_at is null or k.forget_at > memoryos.now())
+    update memoryos.knowledge set forget_at = memoryos.now()
+     where tenant_id = :tenant_id and knowledge_id = any(cast(:ids as uuid[])) and status = 'active'
+       and pinned_at is null and (forget_at is null or forget_at > memoryos.now())
+""")
+LOAD_LIVE = text("""
+    select knowledge_id, kind = 'assistant_kb' as of_assistant, w0, strength_days, last_reinforced_at, turn_at,
+           recorded_at
+      from memoryos.knowledge
+     where tenant_id = :tenant_id and scope_id = :scope_id and status = 'active' and pinned_at is null
 """)
 FIND_PURGEABLE = text("""
     select knowledge_id from memoryos.knowledge
@@ -230,10 +236,17 @@ def forget_due(
     return len(due), sorted(forgotten)
 
 
-def end_overflow(connection: Connection, tenant_id: UUID, scope_id: UUID, *, capacity: int) -> int:
-    """Let the oldest statements beyond so many of each side be due now, unless pinned; return how many."""
-    values = {"tenant_id": tenant_id, "scope_id": scope_id, "capacity": capacity}
-    return connection.execute(END_OVERFLOW, values).rowcount
+def end_overflow(connection: Connection, tenant_id: UUID, scope_id: UUID, *, policy: Policy) -> int:
+    """Let the statements a policy has no room for be due now, unless pinned; return how many."""
+    now = read_now(connection)
+    live = connection.execute(LOAD_LIVE, {"tenant_id": tenant_id, "scope_id": scope_id})
+    over = plan_overflow([_statement(row, now) for row in live], now=now, policy=policy)
+    return connection.execute(END_OVERFLOW, {"tenant_id": tenant_id, "ids": over}).rowcount if over else 0
+
+
+def _statement(row: Row[Any], now: datetime) -> Statement:
+    held = weight(now, row.last_reinforced_at, strength_days=row.strength_days, w0=row.w0)
+    return Statement(row.knowledge_id, row.of_assistant, held, row.turn_at, row.recorded_at)
 
 
 def release_turns(connection: Connection, tenant_id: UUID, scope_id: UUID) -> None:

@@ -84,6 +84,24 @@ ADVANCE_TICKS = text("""
     update memoryos.scope set heat_ticks = heat_ticks + :count
      where tenant_id = :tenant_id and scope_id = :scope_id returning heat_ticks
 """)
+# One statement, so that the turns that are counted and those listed as later are the same ones. The list begins at
+# the moment that is asked for; conversations that were silent since then cost nothing.
+COUNT_USER_TURNS = text("""
+    with said as materialized (
+        select cast(coalesce(sum(user_turns), 0) as bigint) as turns from memoryos.conversation
+         where tenant_id = :tenant_id and scope_id = :scope_id)
+    update memoryos.scope s
+       set heat_ticks = s.heat_ticks + greatest(said.turns - coalesce(s.turn_ticks, said.turns), 0),
+           turn_ticks = said.turns
+      from said where s.tenant_id = :tenant_id and s.scope_id = :scope_id
+    returning s.heat_ticks,
+              array(select t.recorded_at from memoryos.conversation c
+                      join memoryos.turn t on t.tenant_id = c.tenant_id and t.conversation_id = c.conversation_id
+                     where c.tenant_id = :tenant_id and c.scope_id = :scope_id and t.role = 'user'
+                       and c.last_activity_at > cast(:since as timestamptz) - interval '1 minute'
+                       and t.recorded_at > cast(:since as timestamptz)
+                     order by t.recorded_at) as later
+""")
 COOL_BY_TICK = text("""
     with due as (
         select page_id from memoryos.page
@@ -235,7 +253,7 @@ def load_cold_pages(connection: Connection, tenant_id: UUID, scope_id: UUID, *, 
 
 
 def read_ticks(connection: Connection, tenant_id: UUID, scope_id: UUID) -> int:
-    """Return where the scope's clock of heat stands: its retrievals so far, under `ema_tick`."""
+    """Return where the scope's clock of heat stands: its ticks so far, under `ema_tick`."""
     return int(connection.execute(READ_TICKS, {"tenant_id": tenant_id, "scope_id": scope_id}).scalar_one())
 
 
@@ -243,6 +261,18 @@ def advance_ticks(connection: Connection, tenant_id: UUID, scope_id: UUID, *, co
     """Let some retrievals pass on the scope's clock of heat; return where it stands. The caller holds the scope."""
     values = {"tenant_id": tenant_id, "scope_id": scope_id, "count": count}
     return int(connection.execute(ADVANCE_TICKS, values).scalar_one())
+
+
+def count_user_turns(
+    connection: Connection, tenant_id: UUID, scope_id: UUID, *, since: datetime | None = None
+) -> tuple[int, list[datetime]]:  # fmt: skip
+    """Let the user's turns since the last call pass on the scope's clock of heat, which begins at the first call.
+
+    Returns where it stands, and when the user spoke after `since`, ascending. The caller holds the scope.
+    """
+    values = {"tenant_id": tenant_id, "scope_id": scope_id, "since": since}
+    row = connection.execute(COUNT_USER_TURNS, values).one()
+    return int(row.heat_ticks), list(row.later)
 
 
 def cool_by_tick(

@@ -19,7 +19,8 @@ OPEN_CONVERSATIONS = text("""
         select a.*, pg_advisory_xact_lock_shared(a.lock_key)
           from json_to_recordset(cast(:shares as json))
                as a(conversation_id uuid, scope_id uuid, external_id text, user_id text, agent_id text, subject bytea,
-                    lock_key bigint, turns bigint, last_turn_at timestamptz, tail_turn_at timestamptz)
+                    lock_key bigint, turns bigint, user_turns bigint, last_turn_at timestamptz,
+                    tail_turn_at timestamptz)
          where not exists (select from memoryos.deletion_ledger d
                             where d.tenant_id = :tenant_id and d.subject_hash = a.subject)
          order by a.conversation_id
@@ -41,12 +42,14 @@ OPEN_CONVERSATIONS = text("""
         on conflict do nothing
     )
     insert into memoryos.conversation as c
-           (tenant_id, conversation_id, scope_id, external_id, next_seq, last_turn_at, tail_turn_at, last_activity_at)
-    select :tenant_id, a.conversation_id, a.scope_id, a.external_id, 1 + a.turns, a.last_turn_at, a.tail_turn_at,
-           (select memoryos.now())
+           (tenant_id, conversation_id, scope_id, external_id, next_seq, user_turns, last_turn_at, tail_turn_at,
+            last_activity_at)
+    select :tenant_id, a.conversation_id, a.scope_id, a.external_id, 1 + a.turns, a.user_turns, a.last_turn_at,
+           a.tail_turn_at, (select memoryos.now())
       from asked a order by a.conversation_id
     on conflict (tenant_id, conversation_id) do update
        set next_seq = c.next_seq + excluded.next_seq - 1,
+           user_turns = c.user_turns + excluded.user_turns,
            last_turn_at = greatest(c.last_turn_at, excluded.last_turn_at),
            before_turn_at = c.tail_turn_at,
            tail_turn_at = excluded.tail_turn_at,
@@ -102,7 +105,10 @@ CLOSE_CONVERSATION = text("""
 
 @dataclass(frozen=True, slots=True)
 class ConversationShare:
-    """What one request adds to one conversation: how many turns, the latest turn time, and that of its last turn."""
+    """What one request adds to one conversation: how many turns, how many of them are the user's, and when they were.
+
+    `last_turn_at` is the latest turn time, `tail_turn_at` that of the last turn.
+    """
 
     conversation_id: UUID
     scope_id: UUID
@@ -112,6 +118,7 @@ class ConversationShare:
     turns: int
     last_turn_at: datetime
     tail_turn_at: datetime
+    user_turns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +186,7 @@ def share_values(tenant_id: UUID, shares: Sequence[ConversationShare]) -> dict[s
             "subject": rf"\x{subject_hash(tenant_id, share.user_id).hex()}",
             "lock_key": subject_lock_key(tenant_id, share.user_id),
             "turns": share.turns,
+            "user_turns": share.user_turns,
             "last_turn_at": share.last_turn_at.isoformat(),
             "tail_turn_at": share.tail_turn_at.isoformat(),
         }

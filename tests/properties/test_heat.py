@@ -59,6 +59,19 @@ def test_the_tick_law_of_a_policy_is_the_stepwise_one(hits: list[bool], start: f
     assert cold == lazy.tick or not is_cold_at(lazy, Moment(START, cold - 2), sealed_at=START, policy=policy)
 
 
+@given(st.lists(st.integers(0, 3), max_size=100), HEATS)
+def test_a_turn_counts_its_readings_once(readings: list[int], start: float) -> None:
+    """By turn a page read thrice before the user speaks again is as warm as one read once: a step at every turn."""
+    policy = Policy(heat="ema_tick", tick="turn")
+    stepwise, lazy = start, Heat(start, START)
+    for tick, times in enumerate(readings, start=1):
+        stepwise = heat_on_tick(stepwise, alpha=policy.alpha, accessed=times > 0)
+        for _ in range(times):
+            lazy = touch_at(lazy, Moment(START, tick), policy)
+
+    assert heat_at(lazy, Moment(START, len(readings)), policy) == pytest.approx(stepwise, abs=1e-12)
+
+
 @given(st.lists(st.tuples(HOURS, st.booleans()), max_size=50), HEATS)
 def test_lazy_time_equals_stepwise_time(steps: list[tuple[float, bool]], start: float) -> None:
     """However often heat is looked at in between, the value is that of one evaluation."""

@@ -4,6 +4,7 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
+from sqlalchemy import text
 
 from memoryos_pipeline.domain.errors import NotFoundError
 from memoryos_pipeline.domain.ids import mint_id
@@ -17,6 +18,8 @@ from memoryos_pipeline.stages.set_policy import put_policy
 from memoryos_pipeline.store.sweeps import owe_due
 from tests.conftest import Stack
 from tests.integration.stages.cold import START, Cold
+
+USE = text("update memoryos.knowledge set last_reinforced_at = memoryos.now() where knowledge_id = :used")
 
 
 def _sweep(cold: Cold) -> None:
@@ -107,6 +110,20 @@ class TestCapacity:
 
         assert cold.live() == ["Maya: the food is ramen", "remark 3", "remark 4", "statement 3", "statement 4"]
         assert cold.rows("select count(*) from memoryos.event where kind = 'knowledge_forgotten'") == [(4,)]
+
+    def test_the_weakest_give_way_by_weight(self, stack: Stack) -> None:
+        """What goes on being used stays though it was said first."""
+        cold = Cold(stack)
+        used = _one(cold, policy=Policy(knowledge_capacity=2, importance_floor=None, capacity_victim="lowest_weight"))
+        for day in range(1, 5):
+            cold.at(day)
+            with stack.app.transaction(stack.tenant_id) as connection:
+                connection.execute(USE, {"used": used})
+            cold.page(f"statement {day}", day=day)
+            cold.work()
+            _sweep(cold)
+
+        assert cold.live() == ["Maya: the food is ramen", "statement 4"]
 
 
 class TestChangeOfPolicy:

@@ -26,7 +26,7 @@ class TestMake:
             ("pin_at", 1.1), ("unpin_below", 0.9), ("heat_half_life_days", 0.0), ("hot_capacity_turns", 4),
             ("min_warm_age_hours", -1.0), ("importance_floor", 0.0), ("ttl_days", 0.0), ("reinforce_factor", 0.9),
             ("bias_low", 2.0), ("knowledge_capacity", 0), ("forget", "lru"), ("evict", "newest"),
-            ("reinforce_on", "seen"),
+            ("reinforce_on", "seen"), ("tick", "day"), ("capacity_victim", "lfu"),
         ],
     )  # fmt: skip
     def test_a_wrong_value_is_named(self, name: str, value: object) -> None:
