@@ -6,7 +6,7 @@ from typing import Protocol
 from memoryos_pipeline.domain.policies import DEFAULT
 from memoryos_pipeline.domain.work import Lease, WorkKind
 from memoryos_pipeline.models.factory import build_embedder, build_language_model
-from memoryos_pipeline.settings import Settings
+from memoryos_pipeline.settings import LEDGER_POOL_OF_A_RELAY, Settings
 from memoryos_pipeline.stages.advance import advance
 from memoryos_pipeline.stages.apply_heat import apply_heat
 from memoryos_pipeline.stages.assign_segments import assign_segments
@@ -18,6 +18,7 @@ from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.stages.set_aside_page import put_back_page, set_aside_page
 from memoryos_pipeline.stages.summarize_page import summarize_page
 from memoryos_pipeline.store.database import Database
+from memoryos_pipeline.store.hot_copy import HotCopies
 
 Stage = Callable[[Parts, Lease], None]
 Batch = Callable[[Parts, Sequence[Lease]], None]
@@ -66,10 +67,19 @@ def build_parts(settings: Settings) -> Parts:
         language_model=build_language_model(settings, embedder),
         policy=DEFAULT,
         max_attempts=settings.max_attempts,
+        hot_copies=build_hot_copies(settings),
     )
 
 
-def build_ledger_database(settings: Settings, *, pool_size: int = 2) -> Database:
+def build_hot_copies(settings: Settings) -> HotCopies | None:
+    """Return where hot tails are copied to; None when the settings keep no copies."""
+    if not settings.hot_copy_seconds:
+        return None
+    url, prefix = settings.broker_url.get_secret_value(), settings.broker_key_prefix
+    return HotCopies(url, key_prefix=prefix, seconds=settings.hot_copy_seconds)
+
+
+def build_ledger_database(settings: Settings, *, pool_size: int = LEDGER_POOL_OF_A_RELAY) -> Database:
     """Connect as the ledger role. Every use asks first whether the connection still lives.
 
     A claim that fails on a connection from before a restart of Postgres would cost its doorbell.

@@ -102,7 +102,10 @@ def _record(parts: Parts, caller: Caller, turns: list[NewTurn]) -> None:
     """Record turns of one conversation; one that conflicts is dropped alone, so that the others are kept."""
     while turns:
         try:
-            record_turns(parts.database, caller.tenant_id, turns, policy=parts.policy, max_attempts=parts.max_attempts)
+            record_turns(
+                parts.database, caller.tenant_id, turns, policy=parts.policy, max_attempts=parts.max_attempts,
+                hot_copies=parts.hot_copies,
+            )  # fmt: skip
         except TurnConflictError as error:
             log.warning("ingest_turn_dropped", code="client_turn_id_conflict", client_turn_id=error.client_turn_id)
             turns = [turn for turn in turns if turn.client_turn_id != error.client_turn_id]

@@ -14,6 +14,7 @@ from memoryos_pipeline.api.request_log import RequestLog
 from memoryos_pipeline.api.routes import (
     forgetting,
     health,
+    hot,
     knowledge,
     metrics,
     pipeline,
@@ -30,7 +31,7 @@ from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.store.database import Database
 
 ROUTERS = (
-    health.router, metrics.router, turns.router, reads.router, watermarks.router, knowledge.router,
+    health.router, metrics.router, turns.router, reads.router, hot.router, watermarks.router, knowledge.router,
     pipeline.router, users.router, recall.router, policies.router, forgetting.router,
     verdicts.router, relations.router,
 )  # fmt: skip

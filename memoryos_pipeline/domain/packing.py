@@ -5,19 +5,20 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-SECTIONS = ("pinned", "profile", "knowledge", "pages", "turns", "recent")
+SECTIONS = ("pinned", "profile", "rollups", "knowledge", "pages", "turns", "recent")
 """The order in which sections are printed; what was said last stands next to the question."""
-BLIND_SECTIONS = ("recent", "pinned", "profile")
+BLIND_SECTIONS = ("recent", "pinned", "profile", "rollups")
 """Sections that are there whatever is asked, in the order they are filled in."""
 TITLES: Mapping[str, str] = {
     "recent": "## Recent turns",
     "pinned": "## Often used",
     "profile": "## Profile",
+    "rollups": "## Days so far",
     "knowledge": "## What is known",
     "pages": "## Summaries of earlier pages",
     "turns": "## What was said",
 }
-CAPS: Mapping[str, float] = {"recent": 0.25, "pinned": 0.1, "profile": 0.05, "pages": 0.3}
+CAPS: Mapping[str, float] = {"recent": 0.25, "pinned": 0.1, "profile": 0.05, "rollups": 0.09, "pages": 0.3}
 """The share of the budget a section may take at most, so that an answer from the past keeps more than half of it."""
 CAPS_UNNAMED: Mapping[str, float] = {**CAPS, "recent": 0.1}
 """When nobody says which conversation is going on, recent turns are a guess: room is better spent on answers."""
@@ -128,12 +129,19 @@ def _print(items: Iterable[Item]) -> Packed:
     return Packed(text, estimate_tokens(text), tuple(printed))
 
 
-def _cut(item: Item, budget_tokens: int) -> list[Item]:
-    room = budget_tokens - _cost(replace(item, line=ELLIPSIS), 0)
-    used, end = 0.0, 0
-    for character in item.line:
+def clip(text: str, tokens: int) -> str:
+    """Return a text within so many tokens, its end replaced by an ellipsis if need be; empty when nothing fits."""
+    if estimate_tokens(text) <= tokens:
+        return text
+    room, used, end = tokens - estimate_tokens(ELLIPSIS), 0.0, 0
+    for character in text:
         used += 1.0 if is_wide(character) else 1.0 / LATIN_CHARACTERS_PER_TOKEN
         if used > room:
             break
         end += 1
-    return [replace(item, line=item.line[:end].rstrip() + ELLIPSIS)] if end else []
+    return text[:end].rstrip() + ELLIPSIS if end else ""
+
+
+def _cut(item: Item, budget_tokens: int) -> list[Item]:
+    clipped = clip(item.line, budget_tokens - _cost(replace(item, line=""), 0))
+    return [replace(item, line=clipped)] if clipped else []

@@ -5,6 +5,7 @@ from typing import Protocol
 from memoryos_pipeline.domain.policies import Policy
 from memoryos_pipeline.models.protocols import Embedder, LanguageModel
 from memoryos_pipeline.store.database import Database
+from memoryos_pipeline.store.hot_copy import HotCopies
 
 
 class RecallParts(Protocol):
@@ -18,3 +19,5 @@ class RecallParts(Protocol):
     def language_model(self) -> LanguageModel: ...
     @property
     def policy(self) -> Policy: ...
+    @property
+    def hot_copies(self) -> HotCopies | None: ...

@@ -9,6 +9,7 @@ from memoryos_pipeline.domain.policies import DEFAULT, Policy
 from memoryos_pipeline.domain.work import Lease
 from memoryos_pipeline.models.protocols import Embedder, LanguageModel
 from memoryos_pipeline.store.database import Database
+from memoryos_pipeline.store.hot_copy import HotCopies
 from memoryos_pipeline.store.policies import find_policy_of_scope
 
 
@@ -17,6 +18,7 @@ class Parts:
     """The concrete parts of one process. A stage is `stage(parts, lease)`: load, think, save.
 
     `policy` is the one of scopes whose tenant and user have set none; `under_policy` gives a scope its own.
+    `hot_copies` is where hot tails are copied to, if they are.
     """
 
     database: Database
@@ -24,6 +26,7 @@ class Parts:
     language_model: LanguageModel
     policy: Policy = DEFAULT
     max_attempts: int = 5
+    hot_copies: HotCopies | None = None
 
     def under_policy(self, connection: Connection, tenant_id: UUID, scope_id: UUID) -> "Parts":
         """Return these parts with the policy that is in force for a scope, read in this transaction."""

@@ -24,6 +24,7 @@ from memoryos_pipeline.store.knowledge import (
     update_knowledge,
 )
 from memoryos_pipeline.store.ledger import owe
+from memoryos_pipeline.store.rollups import refresh_rollups
 from memoryos_pipeline.store.vectors import remove_index_rows
 
 
@@ -78,6 +79,8 @@ def _restore(
     owed = [Owed(WorkKind.EMBED, f"knowledge:{knowledge_id}", scope_id)] if settled[0].is_live else []
     pages = find_source_pages(connection, tenant_id, restored)
     owed += [Owed(WorkKind.EMBED, f"turns:{page}", scope_id) for page in pages]
+    if parts.policy.rollups == "daily":
+        refresh_rollups(connection, tenant_id, scope_id, page_ids=pages)
     owe(connection, tenant_id, owed, max_attempts=parts.max_attempts)
     record_events(connection, tenant_id, _events(scope_id, restored, beaten))
 

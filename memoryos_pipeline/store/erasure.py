@@ -31,6 +31,10 @@ LEDGER = text("""
 SCOPES = text("""
     select scope_id from memoryos.scope where tenant_id = :tenant_id and user_id = :user_id order by scope_id for update
 """)
+CONVERSATIONS = text("""
+    select conversation_id from memoryos.conversation
+     where tenant_id = :tenant_id and scope_id = any(cast(:scopes as uuid[]))
+""")
 REMOVE_SCOPES = text("delete from memoryos.scope where tenant_id = :tenant_id and user_id = :user_id")
 REMOVE_POLICIES = text("delete from memoryos.policy where tenant_id = :tenant_id and user_id = :user_id")
 OPEN_RECEIPT = text("""
@@ -88,10 +92,14 @@ class ErasureIncompleteError(MemoryosError):
 
 @dataclass(frozen=True, slots=True)
 class ErasureReceipt:
-    """Proof of an erasure: how many rows went. It names the user by hash only."""
+    """Proof of an erasure: how many rows went. It names the user by hash only.
+
+    `conversation_ids` are whatever is copied elsewhere under; they are derived from names and tell none.
+    """
 
     receipt_id: UUID
     rows_removed: int
+    conversation_ids: tuple[UUID, ...] = ()
 
 
 def subject_hash(tenant_id: UUID, user_id: str) -> bytes:
@@ -133,7 +141,7 @@ def _erase(database: Database, tenant_id: UUID, user_id: str) -> ErasureReceipt:
         rows = _count(connection, values)
         if is_new and not rows:
             raise NotFoundError
-        receipt = ErasureReceipt(mint_id(), rows)
+        receipt = ErasureReceipt(mint_id(), rows, tuple(connection.execute(CONVERSATIONS, values).scalars()))
         connection.execute(OPEN_RECEIPT, {**subject, "receipt_id": receipt.receipt_id})
         _remove(connection, values)
         connection.execute(

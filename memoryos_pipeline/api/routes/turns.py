@@ -65,7 +65,10 @@ async def post_close(request: Request, caller: Ingester) -> Response:
 
 def _record(parts: Parts, tenant_id: UUID, body: bytes) -> Response:
     turns = parse_turns(load_json(body))
-    receipts = record_turns(parts.database, tenant_id, turns, policy=parts.policy, max_attempts=parts.max_attempts)
+    receipts = record_turns(
+        parts.database, tenant_id, turns, policy=parts.policy, max_attempts=parts.max_attempts,
+        hot_copies=parts.hot_copies,
+    )  # fmt: skip
     reach("after_commit_before_answer", "turns")
     return _receipts_response(receipts, status=202)
 

@@ -22,5 +22,5 @@ async def delete_user(request: Request, caller: Eraser, user_id: str) -> dict[st
 
 
 def _erase(parts: Parts, tenant_id: UUID, user_id: str) -> dict[str, Any]:
-    receipt = erase_user(parts.database, tenant_id, user_id)
+    receipt = erase_user(parts.database, tenant_id, user_id, hot_copies=parts.hot_copies)
     return {"receipt_id": receipt.receipt_id, "rows_removed": receipt.rows_removed}
