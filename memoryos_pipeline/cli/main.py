@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from memoryos_pipeline.cli import conflicts, dead, evaluate, key, policy, work
+from memoryos_pipeline.cli import conflicts, dead, evaluate, index, key, policy, work
 from memoryos_pipeline.cli.ask import context, search
 from memoryos_pipeline.cli.bench import bench
 from memoryos_pipeline.cli.bench_faults import faults as bench_faults
@@ -16,11 +16,13 @@ from memoryos_pipeline.cli.clock import clock
 from memoryos_pipeline.cli.demo import demo
 from memoryos_pipeline.cli.doctor import doctor
 from memoryos_pipeline.cli.env import env
+from memoryos_pipeline.cli.eval_ablation import ablation as eval_ablation
 from memoryos_pipeline.cli.eval_conflicts import conflicts as eval_conflicts
 from memoryos_pipeline.cli.eval_conflicts import corpus
 from memoryos_pipeline.cli.ingest import ingest
 from memoryos_pipeline.cli.pin import forgetting, pin, unpin
 from memoryos_pipeline.cli.processes import api, beat, migrate, relay, worker
+from memoryos_pipeline.cli.reembed import reembed
 from memoryos_pipeline.cli.restore import restore
 from memoryos_pipeline.cli.show import show
 from memoryos_pipeline.cli.simulate import simulate
@@ -37,13 +39,14 @@ app = typer.Typer(
 )
 COMMANDS = (
     up, demo, env, status, ingest, search, context, chat, show, restore, pin, unpin, forgetting, simulate, sql,
-    doctor, clock, wait, migrate, api, worker, relay, beat,
+    doctor, clock, reembed, wait, migrate, api, worker, relay, beat,
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(command)
 app.add_typer(key.app, name="key")
 app.add_typer(policy.app, name="policy")
 app.add_typer(dead.app, name="dead")
+app.add_typer(index.app, name="index")
 app.add_typer(work.app, name="work")
 app.add_typer(conflicts.app, name="conflicts")
 app.add_typer(corpus, name="corpus")
@@ -53,6 +56,7 @@ bench.command(name="sweep")(bench_sweep)
 bench.command(name="faults")(bench_faults)
 app.add_typer(bench, name="bench")
 evaluate.app.command(name="conflicts")(eval_conflicts)
+evaluate.app.command(name="ablation")(eval_ablation)
 app.add_typer(evaluate.app, name="eval")
 
 INTERRUPTED = 130

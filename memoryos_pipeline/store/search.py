@@ -32,7 +32,9 @@ FRAME = text("""
            (select space_id from memoryos.vector_space
              where model = :model and revision = :revision and dimensions = :dimensions
                and token_cap = :token_cap) as space_id,
-           (select to_regclass('memoryos.embedding_hnsw_' || space_id) is not null from memoryos.vector_space
+           (select (select indisvalid from pg_index
+                     where indexrelid = to_regclass('memoryos.embedding_hnsw_' || space_id))
+              from memoryos.vector_space
              where model = :model and revision = :revision and dimensions = :dimensions
                and token_cap = :token_cap) as has_hnsw
 """)

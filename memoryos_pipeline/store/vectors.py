@@ -48,7 +48,7 @@ NEAREST = """
              order by vec <=> cast(:vector as public.halfvec(DIMENSIONS)) limit :limit) near
      order by distance, owner_kind, owner_id
 """
-# Approximate: the expression and the space, written out, of the index that BUILD_HNSW makes.
+# Approximate: the expression and the space, written out, of the index that `store.approximate` builds.
 NEAREST_HNSW = """
     select owner_kind, owner_id, 1 - distance as cosine
       from (select owner_kind, owner_id,
@@ -66,16 +66,18 @@ WITHIN = """
                               and l.owner_id = embedding.owner_id and l.at >= :starts_at and l.at < :ends_at)
              order by"""
 """What is said in a span of time."""
-BUILD_HNSW = """
-    create index if not exists embedding_hnsw_SPACE_ID on memoryos.embedding
-     using hnsw ((cast(vec as public.halfvec(DIMENSIONS))) public.halfvec_cosine_ops) where space_id = SPACE_ID
-"""
-# Without a sort only the index gives the order; a scan goes on until the filters leave enough.
+AMONG = """
+               and owner_id = any(cast(:among as uuid[]))
+             order by"""
+"""Only these."""
+# Without a sort only the index gives the order; a scan goes on until the filters leave enough. A plan that knows its
+# values keeps a long list of owners as a hash table.
 USE_HNSW = text("""
     select set_config('enable_sort', 'off', true), set_config('hnsw.iterative_scan', 'strict_order', true),
-           set_config('hnsw.ef_search', '400', true), set_config('hnsw.max_scan_tuples', '200000', true)
+           set_config('hnsw.ef_search', '400', true), set_config('hnsw.max_scan_tuples', '200000', true),
+           set_config('plan_cache_mode', 'force_custom_plan', true)
 """)
-LEAVE_HNSW = text("select set_config('enable_sort', 'on', true)")
+LEAVE_HNSW = text("select set_config('enable_sort', 'on', true), set_config('plan_cache_mode', 'auto', true)")
 NEAR_LAYOUT = (("owner_id", "S16"), ("kind", ">i4"), ("cosine", ">f8"))
 """`kind` is a place in the list that was asked for, from 1."""
 NEAR_BYTES = 28
@@ -197,13 +199,17 @@ def nearest(  # noqa: PLR0913, PLR0917 - the whole key of a search
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """What to look for in one space: kinds, the vector, how many; only turns of a span of time when one is given."""
+    """What to look for in one space: kinds, the vector, how many (None is all).
+
+    Only turns of a span of time when one is given, and only some owners when they are.
+    """
 
     space_id: int
     owner_kinds: Sequence[str]
     vector: Sequence[float]
-    limit: int
+    limit: int | None
     span: tuple[datetime, datetime] | None = None
+    among: Sequence[UUID] | None = None
 
 
 def read_nearest(
@@ -217,20 +223,16 @@ def read_nearest(
     values = {
         **key, "space_id": near.space_id, "known_kinds": list(near.owner_kinds), "vector": vector_text(near.vector),
         "owner_kinds": list(of or near.owner_kinds), "limit": near.limit, "starts_at": starts_at, "ends_at": ends_at,
+        "among": list(near.among or ()),
     }  # fmt: skip
-    shape = (len(near.vector), near.span is not None)
+    shape = (len(near.vector), near.span is not None, near.among is not None)
     if approximate:
         connection.execute(USE_HNSW)
         found: bytes = connection.execute(_packed_query(*shape, space_id=near.space_id), values).scalar() or b""
         connection.execute(LEAVE_HNSW)
-        if len(found) >= near.limit * NEAR_BYTES:
+        if near.limit is not None and len(found) >= near.limit * NEAR_BYTES:
             return found
     return connection.execute(_packed_query(*shape), values).scalar() or b""
-
-
-def build_hnsw(connection: Connection, space_id: int, *, dimensions: int) -> None:
-    """Give a space an approximate index for its very large memories. Only the owner role may; inserts wait for it."""
-    connection.execute(text(_written(BUILD_HNSW, dimensions, space_id)))
 
 
 def remove_index_rows(connection: Connection, tenant_id: UUID, owner_kind: str, owner_ids: Sequence[UUID]) -> None:
@@ -254,10 +256,11 @@ def nearest_query(dimensions: int) -> TextClause:
 
 
 @cache
-def _packed_query(dimensions: int, is_within: bool, *, space_id: int | None = None) -> TextClause:
+def _packed_query(dimensions: int, is_within: bool, is_among: bool, *, space_id: int | None = None) -> TextClause:
     written = _written(NEAREST if space_id is None else NEAREST_HNSW, dimensions, space_id or 0)
-    if is_within:
-        written = written.replace("             order by", WITHIN.removeprefix("\n"), 1)
+    for is_asked, condition in ((is_within, WITHIN), (is_among, AMONG)):
+        if is_asked:
+            written = written.replace("             order by", condition.removeprefix("\n"), 1)
     return text(PACKED.replace("NEAREST", written))
 
 

@@ -11,8 +11,9 @@ from sqlalchemy import Connection, text
 
 from memoryos_pipeline.domain.ids import mint_id
 from memoryos_pipeline.recall.columns import ids_of, unpack, uuid_at
+from memoryos_pipeline.store.approximate import build_index
 from memoryos_pipeline.store.tenants import create_tenant
-from memoryos_pipeline.store.vectors import NEAR_LAYOUT, Near, _packed_query, build_hnsw, read_nearest, vector_text
+from memoryos_pipeline.store.vectors import NEAR_LAYOUT, Near, _packed_query, read_nearest, vector_text
 from tests.conftest import Stack
 
 DIMENSIONS, TOPICS, TURNS, K = 24, 60, 1_200, 10
@@ -63,7 +64,8 @@ class Filled:
 
 
 def _unit(rows: Matrix) -> Matrix:
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    unit: Matrix = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return unit
 
 
 def _fill(connection: Connection, tenant: UUID, user: str, *, space: int, topics: Matrix, seed: int) -> Filled:
@@ -91,8 +93,8 @@ def filled(stack: Stack) -> Filled:
             if not number:
                 space = connection.execute(text(SPACE), {"dimensions": DIMENSIONS}).scalar_one()
             memories.append(_fill(connection, tenant, user, space=space, topics=topics, seed=number))
+    build_index(stack.owner, space, dimensions=DIMENSIONS)
     with stack.owner.across_tenants() as connection:
-        build_hnsw(connection, space, dimensions=DIMENSIONS)
         connection.execute(text("analyze memoryos.embedding"))
     return replace(memories[1], stack=stack)
 
@@ -134,7 +136,7 @@ class TestNearest:
         values = {**key, "vector": vector_text(filled.vectors[0].tolist())}
         with filled.stack.app.snapshot(filled.tenant) as connection:
             connection.execute(text("select set_config('enable_sort', 'off', true)"))
-            statement = _packed_query(DIMENSIONS, False, space_id=filled.space)
+            statement = _packed_query(DIMENSIONS, False, False, space_id=filled.space)
             plan = connection.execute(text(f"explain {statement.text}"), values).scalars().all()
 
         assert any(f"embedding_hnsw_{filled.space}" in line for line in plan)
