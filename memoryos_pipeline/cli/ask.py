@@ -17,33 +17,58 @@ Query = Annotated[str, typer.Argument(help="What is asked, in any language.")]
 User = Annotated[str, typer.Option("--user", help="Whose memory is asked.")]
 Agent = Annotated[str, typer.Option("--agent", help="With which agent it was made.")]
 Now = Annotated[str | None, typer.Option("--now", help="Ask as of this moment (ISO 8601 with offset).")]
+Since = Annotated[str | None, typer.Option("--since", help="Only what happened from this moment on (ISO 8601).")]
+Until = Annotated[str | None, typer.Option("--until", help="Only what happened before this moment (ISO 8601).")]
+Tiers = Annotated[
+    list[str] | None,
+    typer.Option("--tier", help="Only hot, warm, archived (turns) or cold (knowledge); may be repeated."),
+]
+Conversation = Annotated[str | None, typer.Option("--conversation", help="Only what is from this conversation.")]
+Speaker = Annotated[str | None, typer.Option("--speaker", help="Only what this person said.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON line, as the API answered.")]
 SIGNALS_SHOWN = 3
 
 
-def search(
+def search(  # noqa: PLR0913, PLR0917 - one option each
     query: Query,
     user_id: User,
     agent_id: Agent = "default",
     limit: Annotated[int, typer.Option(min=1, max=100, help="Results at most.")] = 10,
     now: Now = None,
+    since: Since = None,
+    until: Until = None,
+    tiers: Tiers = None,
+    conversation: Conversation = None,
+    speaker: Speaker = None,
     as_json: AsJson = False,
 ) -> None:
     """Find turns, pages and knowledge, best first, with why and where from."""
-    body = {"query": query, "user_id": user_id, "agent_id": agent_id, "limit": limit, "now": now}
+    body = {
+        "query": query, "user_id": user_id, "agent_id": agent_id, "limit": limit, "now": now, "since": since,
+        "until": until, "tiers": tiers or None, "conversation_id": conversation, "speaker": speaker,
+    }  # fmt: skip
     _show(post("/v1/search", body), as_json=as_json, show=_show_results)
 
 
-def context(
+def context(  # noqa: PLR0913, PLR0917 - one option each
     query: Query,
     user_id: User,
     agent_id: Agent = "default",
     token_budget: Annotated[int, typer.Option("--tokens", min=50, help="Tokens at most.")] = 800,
     now: Now = None,
+    since: Since = None,
+    until: Until = None,
+    tiers: Tiers = None,
+    conversation: Conversation = None,
+    speaker: Speaker = None,
     as_json: AsJson = False,
 ) -> None:
     """Print what a prompt would be given about a question."""
-    body = {"query": query, "user_id": user_id, "agent_id": agent_id, "token_budget": token_budget, "now": now}
+    body = {
+        "query": query, "user_id": user_id, "agent_id": agent_id, "token_budget": token_budget, "now": now,
+        "since": since, "until": until, "tiers": tiers or None, "only_conversation_id": conversation,
+        "speaker": speaker,
+    }  # fmt: skip
     _show(post("/v1/context", body), as_json=as_json, show=_show_context)
 
 

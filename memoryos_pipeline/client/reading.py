@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -20,13 +21,17 @@ class ReadingClient(Transport):
     def search(self, query: str, *, user_id: str, limit: int = 10, **options: Any) -> Row:
         """Return what matches a query over hot, warm and cold, with score, why, date and source turns.
 
-        `options` are further fields of POST /v1/search, e.g. `agent_id`, `kinds`, or `min_position` (of a receipt)
-        and `max_wait_ms`: the answer then says under `behind` what of it cannot be read yet.
+        `options` are further fields of POST /v1/search, e.g. `agent_id`, `kinds`, the filters `since`, `until`,
+        `tiers`, `conversation_id` and `speaker`, or `min_position` (of a receipt) and `max_wait_ms`: the answer then
+        says under `behind` what of it cannot be read yet. Moments are aware `datetime` or ISO 8601 with an offset.
         """
         return self._ask("/v1/search", {"query": query, "user_id": user_id, "limit": limit, **options})
 
     def context(self, query: str, *, user_id: str, max_tokens: int = 800, **options: Any) -> Row:
-        """Return prompt-ready text within a token budget and the items it is made of; `options` as for `search`."""
+        """Return prompt-ready text within a token budget and the items it is made of; `options` as for `search`.
+
+        Here `conversation_id` is the conversation that is going on; `only_conversation_id` is the filter.
+        """
         return self._ask("/v1/context", {"query": query, "user_id": user_id, "max_tokens": max_tokens, **options})
 
     def answer(self, query: str, *, user_id: str, **options: Any) -> Row:
@@ -101,7 +106,7 @@ class ReadingClient(Transport):
             self._pause(POLL_SECONDS)
 
     def _ask(self, path: str, asked: Row, *, repeat: bool = True) -> Row:
-        given = {name: value for name, value in asked.items() if value is not None}
+        given = {name: _written(value) for name, value in asked.items() if value is not None}
         answer: Row = self.request("POST", path, json=given, repeat=repeat)
         return answer
 
@@ -114,3 +119,7 @@ class ReadingClient(Transport):
             cursor = answer.get("cursor")
             if cursor is None:
                 return
+
+
+def _written(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value

@@ -18,6 +18,8 @@ SESSION_BREAK = timedelta(hours=6)
 SESSION_BEST = 3
 LEAST_SPREAD: Mapping[str, float] = {"dense": 0.04}
 """In a handful of unrelated turns the cosines differ by less than this, and their order says nothing."""
+SHARES = frozenset({"entity"})
+"""Signals that lie between 0 and 1 as they are and are not scaled: nearly all candidates have none."""
 STAND_IN = "bm25_instead_of_dense"
 """The signal that takes the weight of `dense` for a candidate that has no vector."""
 EXPECTED_COSINE, COSINE_OF_WORDS = 0.4, 0.5
@@ -60,6 +62,9 @@ DEFAULT = Profile(
 )
 """The weights of the measured sum. `vitality` (weight of knowledge, heat of a page) is the bounded decay bias."""
 
+ENTITIES = Profile("entities", {**DEFAULT.weights, "entity": 0.1})
+"""The default, and the entities a question names: statements that stand on them, or one step away."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -95,11 +100,7 @@ class Ranked:
 
 def rank(candidates: Sequence[Candidate], profile: Profile = DEFAULT) -> list[Ranked]:
     """Return every candidate, best first; ties are broken by the newer turn, then by id, never by chance."""
-    scaled = {
-        name: scale(_column(candidates, name), LEAST_SPREAD.get(name, 0.0))
-        for name in profile.weights
-        if name not in CONTEXT_SIGNALS
-    }
+    scaled = {name: _scaled(candidates, name) for name in profile.weights if name not in CONTEXT_SIGNALS}
     shares = profile.shares()
     if "dense" in shares and "bm25" in scaled:
         shares[STAND_IN] = shares["dense"]
@@ -131,8 +132,27 @@ def scale(column: Sequence[float | None], least_spread: float = 0.0) -> list[flo
     return [0.0 if value is None else (value - low) / spread for value in column]
 
 
+def entity_spread(owners: float) -> float:
+    """Return what an entity that `owners` memories have still tells: 1 for one, less the more share it."""
+    return 1.0 / (1.0 + 0.001 * (owners - 1) ** 2)
+
+
+def _scaled(candidates: Sequence[Candidate], name: str) -> list[float]:
+    column = _column(candidates, name)
+    if name in SHARES:
+        return [value or 0.0 for value in column]
+    return scale(column, LEAST_SPREAD.get(name, 0.0))
+
+
 def _column(candidates: Sequence[Candidate], name: str) -> list[float | None]:
+    if name == "entity":
+        return [_entity(candidate.features) for candidate in candidates]
     return [candidate.features.get(name) for candidate in candidates]
+
+
+def _entity(features: Mapping[str, float]) -> float | None:
+    strength = features.get("entity")
+    return None if strength is None else strength * entity_spread(features.get("entity_owners", 1.0))
 
 
 def _stand_in(candidates: Sequence[Candidate], words: Sequence[float]) -> list[float]:

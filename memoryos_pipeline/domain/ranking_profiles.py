@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from memoryos_pipeline.domain.ranking import DEFAULT, Candidate, scale
+from memoryos_pipeline.domain.ranking import DEFAULT, ENTITIES, Candidate, Profile, entity_spread, scale
 
 SEED_GAMMA = 0.6
 A_MEM_ALPHA = 0.5
@@ -85,11 +85,6 @@ def dense(candidate: Candidate) -> float:
     return max(0.0, candidate.features.get("dense", 0.0))
 
 
-def entity_spread(owners: int) -> float:
-    """Return what an entity that `owners` memories have still tells: 1 for one, less the more share it."""
-    return 1.0 / (1.0 + 0.001 * (owners - 1) ** 2)
-
-
 def squash_bm25(score: float, query_terms: int) -> float:
     """Return BM25 as a value in (0, 1): a sigmoid that asks more of longer questions. No words give 0."""
     if score <= 0:
@@ -106,9 +101,12 @@ PARITY: Mapping[str, Scoring] = MappingProxyType(
         "mem0_v2": mem0_v2, "lexical": words_only,
     }
 )  # fmt: skip
-NAMES = (DEFAULT.name, *PARITY)
+OURS: Mapping[str, Profile] = MappingProxyType({each.name: each for each in (DEFAULT, ENTITIES)})
+"""The profiles that are weights of the explained sum."""
+NAMES = (*OURS, *PARITY)
 """Every profile a question can be ranked by."""
-
+WITH_ENTITIES = frozenset({ENTITIES.name, "mem0_v2"})
+"""The profiles that look for the entities a question names."""
 
 SAME_AS: Mapping[str, str] = MappingProxyType({"mem0": "mem0_v1"})
 """What a policy calls a profile after its design: the preset resolves conflicts as the first version does."""
@@ -131,7 +129,7 @@ def _mem0(candidate: Candidate, query_terms: int, most: float) -> Signals | None
     if dense(candidate) < MEM0_LEAST_DENSE:
         return None
     entity = candidate.features.get("entity", 0.0)
-    boost = entity * MEM0_ENTITY_WEIGHT * entity_spread(int(candidate.features.get("entity_owners", 1)))
+    boost = entity * MEM0_ENTITY_WEIGHT * entity_spread(candidate.features.get("entity_owners", 1.0))
     return {
         "dense": dense(candidate) / most,
         "bm25": squash_bm25(candidate.features.get("bm25", 0.0), query_terms) / most,

@@ -52,6 +52,12 @@ def uuid_of(raw: bytes) -> UUID:
     return UUID(bytes=bytes(raw).ljust(ID_BYTES, b"\0"))  # numpy drops what looks like padding
 
 
+def uuids_of(ids: Ids) -> list[UUID]:
+    """Return a column of ids one by one."""
+    written = ids.tobytes()
+    return [UUID(bytes=written[start : start + ID_BYTES]) for start in range(0, len(written), ID_BYTES)]
+
+
 def find(known: Ids, asked: Ids) -> Places:
     """Return where each asked id is among the known ones, -1 for those that are not."""
     return _find(known, asked)

@@ -27,6 +27,7 @@ from memoryos_pipeline.recall.columns import (
 )
 from memoryos_pipeline.recall.gather import KNOWLEDGE, PAGE, TURN, Evidence
 
+LINKED_SIGNALS = ("entity", "entity_owners")
 WINDOW_SIGNALS = ("window_before", "window_around")
 
 Columns = dict[str, Floats]
@@ -72,8 +73,11 @@ def build_candidates(evidence: Evidence, *, heat_half_life_days: float) -> Candi
     cited = find(ids_of(evidence.knowledge), ids_of(evidence.sources))
     where = find(turns.ids, ids_of(evidence.sources, "conversation_id"))
     seqs = evidence.sources["seq"].astype(np.intp)
-    said = _turns(evidence, turns)
-    known = _knowledge(evidence, said, cited=cited, at=turns.find(where, seqs))
+    said, at = _turns(evidence, turns), turns.find(where, seqs)
+    known = _knowledge(evidence, said, cited=cited, at=at)
+    if len(evidence.linked.owners):
+        known |= _linked(evidence)
+        said |= _lent({name: known[name] for name in LINKED_SIGNALS}, cited=cited, at=at, count=len(evidence.turns))
     columns = [said, known, _pages(evidence, heat_half_life_days)]
     sizes = (len(evidence.turns), len(evidence.knowledge), len(evidence.pages))
     return Candidates(
@@ -85,6 +89,22 @@ def build_candidates(evidence: Evidence, *, heat_half_life_days: float) -> Candi
         conversations=np.concatenate([turns.conversations, where]),
         seqs=np.concatenate([turns.seqs, seqs]),
     )
+
+
+def _linked(evidence: Evidence) -> Columns:
+    linked, at = evidence.linked, find(evidence.linked.owners, ids_of(evidence.knowledge))
+    values = (np.nan_to_num(take(linked.strength, at)), np.nan_to_num(take(linked.shared_by, at), nan=1.0))
+    return dict(zip(LINKED_SIGNALS, values, strict=True))
+
+
+def _lent(known: Columns, *, cited: Places, at: Places, count: int) -> Columns:
+    """Let a turn have what the strongest statement has that cites it."""
+    order = np.argsort(known["entity"][cited], kind="stable")
+    order = order[at[order] >= 0]
+    lent = {"entity": np.zeros(count), "entity_owners": np.ones(count)}
+    for name, column in lent.items():
+        column[at[order]] = known[name][cited[order]]
+    return lent
 
 
 def _turn_places(evidence: Evidence) -> TurnPlaces:

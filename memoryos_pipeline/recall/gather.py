@@ -1,8 +1,9 @@
 """Gathers what may answer a question in one read: dense and lexical candidates, their neighbours, the fresh tail."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 import numpy as np
 from sqlalchemy import Connection
@@ -19,12 +20,18 @@ from memoryos_pipeline.recall.columns import (
     Places,
     Records,
     find,
+    floats_of,
     id_array,
     ids_of,
     take,
     unpack,
+    uuids_of,
 )
+from memoryos_pipeline.recall.filters import Gate
 from memoryos_pipeline.recall.question import Question
+from memoryos_pipeline.store.entities import normalize_name
+from memoryos_pipeline.store.entity_walk import LINKED_LAYOUT, read_linked
+from memoryos_pipeline.store.matching import EVER
 from memoryos_pipeline.store.search import (
     DATED_LIMIT,
     KNOWLEDGE_LAYOUT,
@@ -54,7 +61,8 @@ LEXICAL_LIMIT = 400
 WHOLE_SCOPE = 1_500
 """A memory of so many turns is scored whole: to read all of it by a range costs less than to look up a part."""
 MAX_SPANS = 16
-ALL_TIME = (datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC))
+WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
+ALL_TIME = EVER
 POSTING_BUDGET = 4_000
 """Postings read at most to find candidates; terms beyond it only score what others found."""
 EXACT_UP_TO = 20_000
@@ -76,6 +84,18 @@ class Dense:
         found = take(self.cosines, find(self.owners, owners))
         lowest = self.cosines.min() if len(self.cosines) else np.nan
         return np.where(np.isnan(found) & is_indexed, lowest, found)
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """Statements that the entities of a question bring, how strongly, and how many stand on the same entity."""
+
+    owners: Ids
+    strength: Floats
+    shared_by: Floats
+
+
+NOTHING_LINKED = Linked(NO_IDS, np.empty(0), np.empty(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +121,7 @@ class Evidence:
     knowledge_texts: Sequence[str | None]
     sources: Records
     pages: Records
+    linked: Linked = NOTHING_LINKED
 
     @property
     def has_indexed_turns(self) -> bool:
@@ -112,13 +133,17 @@ class Evidence:
 class Arms:
     """Which kinds are searched, with which vector (None leaves the dense arm out), history or only what is live.
 
-    `alone` are the kinds of the results when turns are not among them: they are not crowded out by turns.
+    `alone` are the kinds of the results when turns are not among them: they are not crowded out by turns. `gate` is
+    all that may be a result; the others still lend it their context. `with_entities` asks for the statements that the
+    entities of the question bring.
     """
 
     kinds: tuple[str, ...]
     vector: Vector | None
     include_history: bool = False
     alone: tuple[str, ...] = ()
+    gate: Gate | None = None
+    with_entities: bool = False
 
 
 def gather(connection: Connection, key: ScopeKey, question: Question, *, frame: Frame, arms: Arms) -> Evidence:
@@ -128,6 +153,11 @@ def gather(connection: Connection, key: ScopeKey, question: Question, *, frame: 
     best = index.best(LEXICAL_LIMIT)
     owners = np.concatenate([dense.owners, index.owners[best]])
     kinds = np.concatenate([dense.kinds, index.kinds[best]])
+    linked = _linked(connection, key, question) if arms.with_entities else NOTHING_LINKED
+    owners, kinds = np.append(owners, linked.owners), np.append(kinds, np.full(len(linked.owners), KNOWLEDGE))
+    if arms.gate is not None:
+        dense, admitted, admitted_kinds = _gated(connection, key, index, dense, frame=frame, arms=arms)
+        owners, kinds = np.concatenate([owners, admitted]), np.concatenate([kinds, admitted_kinds])
     turn_ids = None if index.count(TURN) <= WHOLE_SCOPE else owners[kinds == TURN]
     packed = read_turns(connection, key, _wanted(question, frame, turn_ids, dense=dense))
     turns = unpack(packed.records, TURN_LAYOUT)
@@ -136,7 +166,8 @@ def gather(connection: Connection, key: ScopeKey, question: Question, *, frame: 
         scored_kinds = np.concatenate([kinds[kinds != TURN], np.full(len(turns), TURN)])
         _add_common(connection, key, index, common, kinds=arms.kinds, owners=(scored, scored_kinds))
     others = _others(connection, key, owners, kinds, question=question, arms=arms)
-    return _evidence(question, frame, index, dense, turns=(turns, packed), others=others)
+    evidence = _evidence(question, frame, index, dense, turns=(turns, packed), others=others)
+    return replace(evidence, linked=linked)
 
 
 def _wanted(question: Question, frame: Frame, turn_ids: Ids | None, *, dense: Dense) -> Wanted:
@@ -200,7 +231,64 @@ def _dense(connection: Connection, key: ScopeKey, question: Question, *, frame: 
     found = unpack(b"".join(packed), NEAR_LAYOUT)
     if len(packed) > 1:
         found = found[np.sort(np.unique(ids_of(found), return_index=True)[1])]
-    return Dense(ids_of(found), _numbers(arms.kinds)[found["kind"] - 1], found["cosine"].astype(np.float64))
+    return _as_dense(found, arms.kinds)
+
+
+def _linked(connection: Connection, key: ScopeKey, question: Question) -> Linked:
+    folded = normalize_name(question.text)
+    words = [word.removesuffix("'s") for word in WORD.findall(folded.replace("’", "'"))]
+    found = unpack(read_linked(connection, key, question=folded, words=words), LINKED_LAYOUT)
+    return Linked(ids_of(found), floats_of(found, "strength"), floats_of(found, "owners"))
+
+
+def _gated(
+    connection: Connection, key: ScopeKey, index: TermIndex, dense: Dense, *, frame: Frame, arms: Arms
+) -> tuple[Dense, Ids, Places]:
+    """Return cosines with those of what passes the gate added, and candidates that pass: all, or each arm's best.
+
+    They come beside what the arms found without the gate, which is the context they stand in.
+    """
+    gate = arms.gate
+    assert gate is not None  # noqa: S101 - for the type checker
+    found = _gated_dense(connection, key, dense, frame=frame, arms=arms)
+    passing = np.flatnonzero(gate.admits(found.owners))
+    added = passing[find(dense.owners, found.owners[passing]) < 0]
+    beside = Dense(
+        np.concatenate([dense.owners, found.owners[added]]),
+        np.concatenate([dense.kinds, found.kinds[added]]),
+        np.concatenate([dense.cosines, found.cosines[added]]),
+    )
+    if len(gate) <= WHOLE_SCOPE:
+        return beside, gate.owners, gate.kinds
+    nearest = passing[:DENSE_LIMIT]
+    worded = index.best(len(index.owners))
+    worded = worded[gate.admits(index.owners[worded])][:LEXICAL_LIMIT]
+    newest = slice(0, DENSE_LIMIT - len(nearest))
+    owners = [found.owners[nearest], index.owners[worded], gate.owners[newest]]
+    return (
+        beside,
+        np.concatenate(owners),
+        np.concatenate([found.kinds[nearest], index.kinds[worded], gate.kinds[newest]]),
+    )
+
+
+def _gated_dense(connection: Connection, key: ScopeKey, dense: Dense, *, frame: Frame, arms: Arms) -> Dense:
+    """Return the nearest of what passes the gate, best first; of a large memory without an index, of everything."""
+    gate = arms.gate
+    assert gate is not None  # noqa: S101 - for the type checker
+    if arms.vector is None or frame.space_id is None or len(dense.owners) < DENSE_LIMIT:
+        return dense  # nothing, or every vector there is
+    near = Near(frame.space_id, arms.kinds, arms.vector.tolist(), None)
+    is_walked = frame.has_hnsw and len(gate) > EXACT_UP_TO
+    if is_walked:
+        near = replace(near, limit=DENSE_LIMIT)
+    if is_walked or len(gate) <= WHOLE_SCOPE:
+        near = replace(near, among=uuids_of(gate.owners))
+    return _as_dense(unpack(read_nearest(connection, key.bind(), near, approximate=is_walked), NEAR_LAYOUT), arms.kinds)
+
+
+def _as_dense(found: Records, kinds: Sequence[str]) -> Dense:
+    return Dense(ids_of(found), _numbers(kinds)[found["kind"] - 1], found["cosine"].astype(np.float64))
 
 
 def _lexical(

@@ -5,13 +5,14 @@ What was superseded or forgotten since is in no index any more, so the memory it
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
 from memoryos_pipeline.domain.ids import mint_id, scope_id
 from memoryos_pipeline.models.lexical import lexical_terms, query_terms
+from memoryos_pipeline.recall.filters import ANYTHING, Filters
 from memoryos_pipeline.recall.parts import RecallParts
 from memoryos_pipeline.recall.results import Result, as_result, of_statement
 from memoryos_pipeline.store.past import Past, read_past
@@ -31,6 +32,7 @@ class PastQuestion:
     at: datetime
     limit: int = 10
     kinds: tuple[str, ...] = ("turn", "knowledge")
+    filters: Filters = ANYTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ def search_past(parts: RecallParts, tenant_id: UUID, asked: PastQuestion) -> Pas
     key = ScopeKey(tenant_id, scope_id(tenant_id, asked.user_id, asked.agent_id))
     with parts.database.snapshot(tenant_id) as connection:
         past = read_past(connection, key, asked.at)
-    found = _found(past, asked.kinds)
+    found = [each for each in _found(past, asked.kinds) if _passes(each, asked.filters, past.tiers)]
     texts = [lexical_terms(f"{result.speaker} {result.content}", "und") for result in found]
     scores = bm25(query_terms(asked.query, "und"), texts)
     order = sorted((n for n, score in enumerate(scores) if score > 0), key=lambda n: (-scores[n], -n))
@@ -71,6 +73,16 @@ def bm25(terms: Sequence[str], texts: Sequence[Sequence[str]]) -> list[float]:
 def _share(tf: int, among: int, *, total: int, length: float) -> float:
     idf = math.log(1 + (total - among + 0.5) / (among + 0.5))
     return idf * tf * (K1 + 1) / (tf + K1 * (1 - B + B * length))
+
+
+def _passes(result: Result, filters: Filters, tiers: Mapping[UUID, str]) -> bool:
+    where = {result.conversation_id, *(turn.external_id for turn in result.source_turns)}
+    return (
+        filters.holds_at(result.event_at or result.at)
+        and (filters.tiers is None or tiers.get(result.owner_id, "cold") in filters.tiers)
+        and (filters.conversation_id is None or filters.conversation_id in where)
+        and filters.is_by(result.speaker)
+    )
 
 
 def _found(past: Past, kinds: Sequence[str]) -> list[Result]:

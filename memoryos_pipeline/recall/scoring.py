@@ -17,6 +17,7 @@ from memoryos_pipeline.domain.ranking import (
     LEAST_SPREAD,
     SESSION_BEST,
     SESSION_BREAK,
+    SHARES,
     STAND_IN,
     Profile,
 )
@@ -39,11 +40,7 @@ class Ranking:
 
 def rank(candidates: Candidates, profile: Profile = DEFAULT) -> Ranking:
     """Return every candidate, best first; ties are broken by the newer turn, then by id, never by chance."""
-    scaled = {
-        name: scale(_column(candidates, name), LEAST_SPREAD.get(name, 0.0))
-        for name in profile.weights
-        if name not in CONTEXT_SIGNALS
-    }
+    scaled = {name: _scaled(candidates, name) for name in profile.weights if name not in CONTEXT_SIGNALS}
     shares = profile.shares()
     if "dense" in shares and "bm25" in scaled:
         shares[STAND_IN] = shares["dense"]
@@ -76,8 +73,19 @@ def scale(column: Floats, least_spread: float = 0.0) -> Floats:
     return scaled
 
 
+def _scaled(candidates: Candidates, name: str) -> Floats:
+    column = _column(candidates, name)
+    if name in SHARES:
+        shares: Floats = np.nan_to_num(column)
+        return shares
+    return scale(column, LEAST_SPREAD.get(name, 0.0))
+
+
 def _column(candidates: Candidates, name: str) -> Floats:
     found = candidates.features.get(name)
+    if name == "entity" and found is not None:
+        owners = candidates.features.get("entity_owners", np.ones(len(candidates)))
+        return found / (1.0 + 0.001 * (np.nan_to_num(owners, nan=1.0) - 1.0) ** 2)
     return np.full(len(candidates), np.nan) if found is None else found
 
 

@@ -6,15 +6,18 @@ from datetime import datetime
 from uuid import UUID
 
 import numpy as np
+from sqlalchemy import Connection
 
 from memoryos_pipeline.domain.answerability import NotSaid
 from memoryos_pipeline.domain.errors import ModelError
 from memoryos_pipeline.domain.ids import mint_id, scope_id
-from memoryos_pipeline.domain.policies import Policy
+from memoryos_pipeline.domain.policies import DEFAULT, Policy
+from memoryos_pipeline.domain.ranking_profiles import WITH_ENTITIES
 from memoryos_pipeline.models.protocols import Vector
 from memoryos_pipeline.recall.bias import biased
 from memoryos_pipeline.recall.doubt import find_doubt
 from memoryos_pipeline.recall.features import Candidates, build_candidates
+from memoryos_pipeline.recall.filters import ANYTHING, Filters, Gate, read_gate
 from memoryos_pipeline.recall.gather import KINDS, Arms, Evidence, gather
 from memoryos_pipeline.recall.parity import rank_as
 from memoryos_pipeline.recall.parts import RecallParts
@@ -32,6 +35,7 @@ class Ask:
     """One question to one user's memory with one agent. `now` is what relative dates are seen from.
 
     `profile` is a ranking of `domain.ranking_profiles`; None takes the one of the scope's policy.
+    `filters` are a gate: as many results as match, up to the limit, and no other.
     """
 
     user_id: str
@@ -42,6 +46,7 @@ class Ask:
     kinds: tuple[str, ...] = KINDS
     include_history: bool = False
     profile: str | None = None
+    filters: Filters = ANYTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,7 @@ class Retrieval:
     """The answer to an Ask: results best first, and what was left out (`degraded`), never silently.
 
     `not_said` tells, when a question names one person, how much it looks as if only others said anything of the kind.
+    `gate` is everything that passes the filters, None when there are none. `policy` is the one in force.
     """
 
     retrieval_id: UUID
@@ -57,6 +63,8 @@ class Retrieval:
     evidence: Evidence
     degraded: tuple[str, ...] = ()
     not_said: NotSaid | None = None
+    gate: Gate | None = None
+    policy: Policy = DEFAULT
 
 
 @dataclass(slots=True)
@@ -74,20 +82,40 @@ def search(parts: RecallParts, tenant_id: UUID, ask: Ask) -> Retrieval:
     reading = _read(parts, key, ask)
     policy = reading.policy
     with parts.database.snapshot(tenant_id) as connection:
-        alone = () if "turn" in ask.kinds else ask.kinds
-        arms = Arms(_searched(ask.kinds), reading.vector, include_history=ask.include_history, alone=alone)
+        arms = _arms(connection, key, ask, reading)
         evidence = gather(connection, key, reading.question, frame=reading.frame, arms=arms)
         candidates = build_candidates(evidence, heat_half_life_days=policy.heat_half_life_days)
-        ranked = _rank(evidence, candidates, ask, policy)
+        ranked = _rank(evidence, candidates, ask, policy, gate=arms.gate)
         results = describe(connection, key, ranked, limit=ask.limit)
     if reading.vector is not None and not len(evidence.dense.owners) and evidence.has_indexed_turns:
         reading.degraded.append(DEGRADED_NO_VECTORS)
     not_said = find_doubt(evidence, candidates)
-    return Retrieval(mint_id(), key, results, evidence, tuple(reading.degraded), not_said)
+    return Retrieval(mint_id(), key, results, evidence, tuple(reading.degraded), not_said, arms.gate, policy)
 
 
-def _rank(evidence: Evidence, candidates: Candidates, ask: Ask, policy: Policy) -> Ranked:
-    ranking = rank_as(ask.profile or policy.ranking, candidates, query_terms=len(evidence.question.terms))
+def _arms(connection: Connection, key: ScopeKey, ask: Ask, reading: _Reading) -> Arms:
+    gate = None
+    if not ask.filters.is_open:
+        gate = read_gate(
+            connection, key, ask.filters, frame=reading.frame, kinds=ask.kinds, include_history=ask.include_history
+        )
+    return Arms(
+        _searched(ask.kinds),
+        reading.vector,
+        include_history=ask.include_history,
+        alone=() if "turn" in ask.kinds else ask.kinds,
+        gate=gate,
+        with_entities=_profile(ask, reading.policy) in WITH_ENTITIES,
+    )
+
+
+def _profile(ask: Ask, policy: Policy) -> str:
+    return ask.profile or policy.ranking
+
+
+def _rank(evidence: Evidence, candidates: Candidates, ask: Ask, policy: Policy, *, gate: Gate | None) -> Ranked:
+    passing = None if gate is None else gate.admits(candidates.owner_ids)
+    ranking = rank_as(_profile(ask, policy), candidates, query_terms=len(evidence.question.terms), passing=passing)
     ranking = biased(ranking, candidates, policy)
     shown = [number for number, kind in enumerate(KINDS) if kind in ask.kinds]
     order = ranking.order[np.isin(candidates.kinds[ranking.order], shown)]

@@ -1,5 +1,6 @@
 """What a memory held at a moment: its turns and the statements that were held true, with the turns they came from."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -15,7 +16,7 @@ MAX_TURNS = 20_000
 
 TURNS = text("""
     select t.turn_id, t.conversation_key as conversation_id, t.conversation_id as external_id, t.seq, t.client_turn_id,
-           t.role, t.speaker, t.content, t.lang, t.occurred_at, t.utc_offset_minutes, t.tier = 'hot' as is_hot
+           t.role, t.speaker, t.content, t.lang, t.occurred_at, t.utc_offset_minutes, t.tier = 'hot' as is_hot, t.tier
       from memory_v1.turns_as_of(:at) t
      where t.tenant_id = :tenant_id and t.scope_id = :scope_id and t.kind = 'normal'
        and not exists (select from memoryos.turn_left l
@@ -43,22 +44,24 @@ class PastStatement:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What could be recalled at a moment."""
+    """What could be recalled at a moment, and in which tier each turn was."""
 
     turns: tuple[FoundTurn, ...]
     statements: tuple[PastStatement, ...]
+    tiers: Mapping[UUID, str]
 
 
 def read_past(connection: Connection, key: ScopeKey, at: datetime) -> Past:
     """Return what a memory held at a moment of recorded time; what was purged or erased since is not in it."""
-    turns = connection.execute(TURNS, key.bind(at=at, limit=MAX_TURNS))
+    turns = connection.execute(TURNS, key.bind(at=at, limit=MAX_TURNS)).all()
     statements = connection.execute(KNOWLEDGE, key.bind(at=at))
-    return Past(tuple(map(_turn, turns)), tuple(map(_statement, statements)))
+    return Past(tuple(map(_turn, turns)), tuple(map(_statement, statements)), {row.turn_id: row.tier for row in turns})
 
 
 def _turn(row: Row[Any]) -> FoundTurn:
     values = dict(row._mapping)
     from_utc = timezone(timedelta(minutes=values.pop("utc_offset_minutes")))
+    values.pop("tier")
     return FoundTurn(**{**values, "occurred_at": row.occurred_at.astimezone(from_utc)})
 
 

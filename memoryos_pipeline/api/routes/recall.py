@@ -7,11 +7,12 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 
 from memoryos_pipeline.api.auth import require
+from memoryos_pipeline.api.json_body import JsonRoute
 from memoryos_pipeline.api.routes.watermarks import MAX_POSITION, MAX_WAIT_MS, wait_for_position
 from memoryos_pipeline.domain.ranking_profiles import NAMES
 from memoryos_pipeline.domain.text_gate import gate_id, gate_text
@@ -19,6 +20,7 @@ from memoryos_pipeline.domain.turn_body import DEFAULT_AGENT, parse_moment
 from memoryos_pipeline.domain.turns import NewTurn, Role
 from memoryos_pipeline.recall.answer import Answer, answer
 from memoryos_pipeline.recall.context import Context, ContextItem, build_context, injected
+from memoryos_pipeline.recall.filters import Filters, Tier
 from memoryos_pipeline.recall.gather import KINDS
 from memoryos_pipeline.recall.past import PastQuestion, search_past
 from memoryos_pipeline.recall.results import Result
@@ -29,7 +31,7 @@ from memoryos_pipeline.stages.record_turns import record_turns
 from memoryos_pipeline.store.found import FoundTurn
 from memoryos_pipeline.store.tenants import Caller
 
-router = APIRouter(prefix="/v1", tags=["recall"])
+router = APIRouter(prefix="/v1", tags=["recall"], route_class=JsonRoute)
 Reader = Annotated[Caller, Depends(require("read"))]
 
 MAX_QUERY_BYTES = 16 * 1024
@@ -39,6 +41,8 @@ class Question(BaseModel):
     """What every recall request has. `now` is what relative dates are seen from; default: the database's time.
 
     `profile` is how candidates are ranked; default: as the policy of this memory says.
+    `since` and `until` (half-open, by what happened), `tiers` and `speaker` are a gate: only what passes is found, and
+    as much of it as was asked for.
     `min_position` is the position of a receipt: the read waits up to `max_wait_ms` for it and says what is `behind`.
     """
 
@@ -50,6 +54,10 @@ class Question(BaseModel):
     now: datetime | None = None
     kinds: list[Literal["turn", "knowledge", "page"]] | None = Field(None, min_length=1)
     include_history: bool = False
+    since: datetime | None = None
+    until: datetime | None = None
+    tiers: list[Tier] | None = Field(None, min_length=1)
+    speaker: str | None = None
     profile: str | None = Field(None, json_schema_extra={"enum": [*NAMES, None]})
     min_position: int | None = Field(None, ge=0, le=MAX_POSITION)
     max_wait_ms: int = Field(0, ge=0, le=MAX_WAIT_MS)
@@ -71,25 +79,60 @@ class Question(BaseModel):
             raise ValueError(f"is none of {', '.join(NAMES)}")
         return value
 
-    @field_validator("now", mode="before")
+    @field_validator("now", "since", "until", mode="before")
     @classmethod
-    def _moment(cls, value: object) -> datetime | None:
-        return None if value is None else parse_moment(value, "now")
+    def _moment(cls, value: object, info: ValidationInfo) -> datetime | None:
+        return None if value is None else parse_moment(value, str(info.field_name))
+
+    @field_validator("until")
+    @classmethod
+    def _later(cls, value: datetime | None, info: ValidationInfo) -> datetime | None:
+        since = info.data.get("since")
+        if value is not None and since is not None and value <= since:
+            raise ValueError("must be later than since")
+        return value
+
+    @field_validator("speaker")
+    @classmethod
+    def _speaking(cls, value: str | None) -> str | None:
+        return None if value is None else gate_id(value, "speaker")
+
+    def within(self) -> str | None:
+        """Return the conversation that results must be from."""
+        return None
+
+    def filters(self) -> Filters:
+        """Return what results must pass."""
+        tiers = None if self.tiers is None else tuple(self.tiers)
+        return Filters(self.since, self.until, tiers, self.within(), self.speaker)
 
     def ask(self, limit: int = 10) -> Ask:
         """Return the question as recall takes it."""
         kinds = tuple(self.kinds) if self.kinds else KINDS
         return Ask(
             self.user_id, self.agent_id, self.query, limit=limit, now=self.now, kinds=kinds,
-            include_history=self.include_history, profile=self.profile,
+            include_history=self.include_history, profile=self.profile, filters=self.filters(),
         )  # fmt: skip
 
 
 class SearchBody(Question):
-    """A search. With `as_of` it is one in the past: turns and statements as they were then, ranked by words."""
+    """A search, in one conversation when `conversation_id` is given.
+
+    With `as_of` it is one in the past: turns and statements as they were then, ranked by words.
+    """
 
     limit: int = Field(10, ge=1, le=100)
     as_of: datetime | None = None
+    conversation_id: str | None = None
+
+    @field_validator("conversation_id")
+    @classmethod
+    def _conversation(cls, value: str | None) -> str | None:
+        return None if value is None else gate_id(value, "conversation_id")
+
+    def within(self) -> str | None:
+        """Return the conversation that results must be from."""
+        return self.conversation_id
 
     @field_validator("as_of", mode="before")
     @classmethod
@@ -98,15 +141,24 @@ class SearchBody(Question):
 
 
 class ContextBody(Question):
-    """A context within a token budget, with the recent turns of `conversation_id` or of the last conversation."""
+    """A context within a token budget, with the recent turns of `conversation_id` or of the last conversation.
+
+    `only_conversation_id` is the filter that a search calls `conversation_id`. With filters nothing is in the context
+    that does not pass, and there is no profile in it.
+    """
 
     token_budget: int = Field(800, ge=50, le=32_000, validation_alias=AliasChoices("token_budget", "max_tokens"))
     conversation_id: str | None = None
+    only_conversation_id: str | None = None
 
-    @field_validator("conversation_id")
+    @field_validator("conversation_id", "only_conversation_id")
     @classmethod
-    def _conversation(cls, value: str | None) -> str | None:
-        return None if value is None else gate_id(value, "conversation_id")
+    def _conversation(cls, value: str | None, info: ValidationInfo) -> str | None:
+        return None if value is None else gate_id(value, str(info.field_name))
+
+    def within(self) -> str | None:
+        """Return the conversation that results must be from."""
+        return self.only_conversation_id
 
 
 class AnswerBody(ContextBody):
@@ -155,7 +207,9 @@ async def post_answer(body: AnswerBody, request: Request, caller: Reader) -> JSO
 
 def _search_past(parts: Parts, caller: Caller, body: SearchBody, at: datetime) -> dict[str, Any]:
     kinds = tuple(body.kinds) if body.kinds else KINDS
-    asked = PastQuestion(body.user_id, body.agent_id, body.query, at, limit=body.limit, kinds=kinds)
+    asked = PastQuestion(
+        body.user_id, body.agent_id, body.query, at, limit=body.limit, kinds=kinds, filters=body.filters()
+    )
     found = search_past(parts, caller.tenant_id, asked)
     return {
         "retrieval_id": str(found.retrieval_id),
@@ -181,7 +235,10 @@ def _answer(parts: Parts, caller: Caller, body: AnswerBody) -> tuple[Answer, int
     )
     turns = _exchange(body, given) if body.record and body.conversation_id and "ingest" in caller.scopes else []
     if turns:
-        record_turns(parts.database, caller.tenant_id, turns, policy=parts.policy, max_attempts=parts.max_attempts)
+        record_turns(
+            parts.database, caller.tenant_id, turns, policy=parts.policy, max_attempts=parts.max_attempts,
+            hot_copies=parts.hot_copies,
+        )  # fmt: skip
     return given, len(turns)
 
 
@@ -238,7 +295,8 @@ def _context(context: Context) -> dict[str, Any]:
 
 def _item(item: ContextItem) -> dict[str, Any]:
     shown = _result(item.result) if item.result else {}
-    return {**shown, "section": item.section, "ref": item.ref, "line": item.line}
+    pages = {"pages": [str(page_id) for page_id in item.page_ids]} if item.page_ids else {}
+    return {**shown, **pages, "section": item.section, "ref": item.ref, "line": item.line}
 
 
 def _result(result: Result) -> dict[str, Any]:

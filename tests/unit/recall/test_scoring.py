@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memoryos_pipeline.domain import question_dates, ranking
 from memoryos_pipeline.domain.question_dates import DateWindow
-from memoryos_pipeline.domain.ranking import DEFAULT, Candidate, Place, Profile
+from memoryos_pipeline.domain.ranking import DEFAULT, ENTITIES, Candidate, Place, Profile
 from memoryos_pipeline.recall.columns import best_of, find, id_array, uuid_at
 from memoryos_pipeline.recall.features import Candidates, TurnPlaces, closeness
 from memoryos_pipeline.recall.gather import KINDS
@@ -20,13 +20,14 @@ from memoryos_pipeline.recall.scoring import rank, scale
 START = datetime(2026, 3, 1, tzinfo=UTC)
 CHATS = [UUID(int=1 << 8), UUID(int=2 << 8)]
 """Ids that end in zero bytes, which numpy takes for padding."""
-FEATURES = st.dictionaries(st.sampled_from(list(DEFAULT.weights)), st.floats(-1, 50, allow_nan=False), max_size=8)
+NAMES = [*ENTITIES.weights, "entity_owners"]
+FEATURES = st.dictionaries(st.sampled_from(NAMES), st.floats(-1, 50, allow_nan=False), max_size=8)
 TURNS = st.dictionaries(
     st.tuples(st.integers(0, 1), st.integers(1, 12)), st.tuples(FEATURES, st.integers(0, 30)), max_size=12
 )
 CITED = st.lists(st.tuples(st.integers(0, 1), st.integers(1, 13)), max_size=3, unique=True)
 PROFILES = st.sampled_from(
-    [DEFAULT, Profile("words", {"bm25": 1.0}), Profile("context", {"dense": 1.0, "session": 0.3})]
+    [DEFAULT, ENTITIES, Profile("words", {"bm25": 1.0}), Profile("context", {"dense": 1.0, "session": 0.3})]
 )
 
 
