@@ -29,6 +29,9 @@ class ForbiddenError(MemoryosError):
         super().__init__(f"this API key lacks the scope {scope!r}")
 
 
+MAX_WORDS = 500
+"""Characters of a message or a field in an answer; a request may hold a name of megabytes."""
+
 STATUS: dict[type[MemoryosError], tuple[int, str]] = {
     InvalidJsonError: (400, "invalid_json"),
     InvalidTurnError: (422, "invalid_field"),
@@ -45,8 +48,14 @@ STATUS: dict[type[MemoryosError], tuple[int, str]] = {
 
 
 def error_response(status: int, code: str, message: str, field: str | None = None) -> JSONResponse:
-    """Return the one shape every error has."""
-    return JSONResponse({"error": {"code": code, "message": message, "field": field}}, status_code=status)
+    """Return the one shape every error has; what it repeats of a request is cut, and can always be sent."""
+    named = None if field is None else _sendable(field)
+    error = {"code": code, "message": _sendable(message), "field": named}
+    return JSONResponse({"error": error}, status_code=status)
+
+
+def _sendable(words: str) -> str:
+    return words[:MAX_WORDS].encode("utf-8", "replace").decode("utf-8")
 
 
 def install_error_handlers(app: FastAPI) -> None:
@@ -64,8 +73,10 @@ async def _ours(_: Request, error: Exception) -> JSONResponse:
     return error_response(status, code, str(error), getattr(error, "field", None))
 
 
-async def _http(_: Request, error: Exception) -> JSONResponse:
+async def _http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for this type only
+    if isinstance(error.__cause__, InvalidJsonError):  # the framework wraps whatever reading a body raises
+        return await _ours(request, error.__cause__)
     response = error_response(error.status_code, "http", error.detail)
     response.headers.update(error.headers or {})
     return response

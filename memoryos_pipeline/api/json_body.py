@@ -1,7 +1,11 @@
 """JSON as we accept it: UTF-8, no NaN, no doubled keys, bounded depth and integers."""
 
 import json
+from collections.abc import Callable, Coroutine
 from typing import Any
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
 
 from memoryos_pipeline.domain.errors import MemoryosError
 from memoryos_pipeline.domain.text_gate import show_name
@@ -25,6 +29,24 @@ def load_json(body: bytes) -> Any:
         raise InvalidJsonError(f"the body is not JSON: {error.msg} at character {error.pos}") from None
     except ValueError:
         raise InvalidJsonError("the body holds a number with too many digits") from None
+
+
+class JsonRoute(APIRoute):
+    """A route whose body is read by `load_json` before its model checks it."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the handler, which sees a request that reads JSON as we do."""
+        handle = super().get_route_handler()
+
+        async def handle_strictly(request: Request) -> Response:
+            return await handle(_JsonRequest(request.scope, request.receive))
+
+        return handle_strictly
+
+
+class _JsonRequest(Request):
+    async def json(self) -> Any:
+        return load_json(await self.body())
 
 
 def _refuse_constant(name: str) -> None:

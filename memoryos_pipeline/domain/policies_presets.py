@@ -133,9 +133,10 @@ def _value(name: str, value: Any) -> Any:
         raise InvalidPolicyError(name, f"must be a {_KIND_WORDS[kind]}, not {value!r}") from None
     except OverflowError:
         number, exact = 0, math.inf
-    if not (number == exact == 0 or _SMALLEST <= abs(exact) <= _LARGEST) or number != exact:
-        wanted = f"must be a {_KIND_WORDS[kind]} of at most {_LARGEST:.0e}"
-        raise InvalidPolicyError(name, f"{wanted}, and 0 or at least {_SMALLEST:.0e}")
+    if number != exact or abs(exact) > _LARGEST:
+        raise InvalidPolicyError(name, f"must be a {_KIND_WORDS[kind]} of at most {_LARGEST:.0e}")
+    if 0 < abs(exact) < _SMALLEST:
+        raise InvalidPolicyError(name, f"must be 0, or at least {_SMALLEST:.0e}")
     return number
 
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
-from memoryos_pipeline.domain.errors import ContendedError, MemoryosError, NotFoundError
+from memoryos_pipeline.domain.errors import ContendedError, ErasedScopeError, MemoryosError, NotFoundError
 from memoryos_pipeline.domain.ids import mint_id
 from memoryos_pipeline.failpoints import reach
 from memoryos_pipeline.store.database import Database, sqlstate_of
@@ -24,6 +24,8 @@ PREPARE = text("""
     select set_config('statement_timeout', '15min', true), set_config('lock_timeout', '300ms', true),
            pg_advisory_xact_lock(:lock_key)
 """)
+HOLD_OFF = text("select pg_advisory_xact_lock_shared(:lock_key)")
+ERASED = text("select from memoryos.deletion_ledger where tenant_id = :tenant_id and subject_hash = :subject_hash")
 LEDGER = text("""
     insert into memoryos.deletion_ledger (tenant_id, subject_hash) values (:tenant_id, :subject_hash)
     on conflict do nothing returning subject_hash
@@ -113,6 +115,14 @@ def subject_lock_key(tenant_id: UUID, user_id: str) -> int:
     Whoever erases first commits nothing before it holds the lock, so no turn slips in behind the erasure.
     """
     return int.from_bytes(subject_hash(tenant_id, user_id)[:8], "big", signed=True)
+
+
+def refuse_erased(connection: Connection, tenant_id: UUID, user_id: str) -> None:
+    """Keep this user from being erased until the commit. Raises ErasedScopeError when they are already."""
+    connection.execute(HOLD_OFF, {"lock_key": subject_lock_key(tenant_id, user_id)})
+    values = {"tenant_id": tenant_id, "subject_hash": subject_hash(tenant_id, user_id)}
+    if connection.execute(ERASED, values).first() is not None:
+        raise ErasedScopeError
 
 
 def erase_user(database: Database, tenant_id: UUID, user_id: str) -> ErasureReceipt:

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict
 from starlette.concurrency import run_in_threadpool
 
 from memoryos_pipeline.api.auth import require
+from memoryos_pipeline.api.json_body import JsonRoute
 from memoryos_pipeline.domain.policies import Policy
 from memoryos_pipeline.domain.policies_presets import PRESETS, changed, differences, find_preset, settings_of
 from memoryos_pipeline.domain.policies_words import describe
@@ -16,7 +17,7 @@ from memoryos_pipeline.stages.set_policy import put_policy
 from memoryos_pipeline.store.policies import PolicyRow, find_policy, list_versions
 from memoryos_pipeline.store.tenants import Caller
 
-router = APIRouter(prefix="/v1", tags=["policy"])
+router = APIRouter(prefix="/v1", tags=["policy"], route_class=JsonRoute)
 Reader = Annotated[Caller, Depends(require("read"))]
 Admin = Annotated[Caller, Depends(require("admin"))]
 Answer = dict[str, Any]
