@@ -9,13 +9,16 @@ from starlette.concurrency import run_in_threadpool
 
 from memoryos_pipeline.api.auth import require
 from memoryos_pipeline.api.errors import ForbiddenError
-from memoryos_pipeline.readmodels.figures import read_figures, render_prometheus
+from memoryos_pipeline.readmodels.figures import Figure, read_figures, render_prometheus
+from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.store.database import Database
+from memoryos_pipeline.store.hot_copy import HotCopies
 
 router = APIRouter(tags=["health"])
 FORMAT = "text/plain; version=0.0.4; charset=utf-8"
 FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
 SCOPE = "metrics"
+HOT_COPY = "How often this process used a copy of a hot tail, found it stale or missing, or the broker away."
 
 
 async def _may_watch(request: Request) -> None:
@@ -41,9 +44,14 @@ async def metrics(request: Request, _: Annotated[None, Depends(_may_watch)]) -> 
     ledger: Database | None = request.app.state.ledger
     if ledger is None:
         return PlainTextResponse("this process has no ledger role\n", status_code=503)
-    return PlainTextResponse(await run_in_threadpool(_render, ledger), media_type=FORMAT)
+    parts: Parts = request.app.state.parts
+    return PlainTextResponse(await run_in_threadpool(_render, ledger, parts.hot_copies), media_type=FORMAT)
 
 
-def _render(ledger: Database) -> str:
+def _render(ledger: Database, copies: HotCopies | None) -> str:
     with ledger.across_tenants() as connection:
-        return render_prometheus(read_figures(connection))
+        figures = read_figures(connection)
+    if copies is not None:
+        samples = tuple(([("outcome", name)], float(n)) for name, n in sorted(copies.counts.items()))
+        figures.append(Figure("memoryos_hot_copy_total", HOT_COPY, "counter", samples))
+    return render_prometheus(figures)
