@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -15,10 +16,10 @@ from memoryos_pipeline.models.lexical import lexical_terms, query_terms
 from memoryos_pipeline.recall import gather as gathering
 from memoryos_pipeline.recall.columns import uuid_at
 from memoryos_pipeline.recall.search import search
-from memoryos_pipeline.store import found
+from memoryos_pipeline.store import entity_walk, found, matching
 from memoryos_pipeline.store import search as statements
 from memoryos_pipeline.store.vectors import nearest_query, vector_text
-from tests.builders_recall import FailingEmbedder, ask, recall_parts, remember
+from tests.builders_recall import START, FailingEmbedder, ask, recall_parts, remember
 from tests.conftest import Stack
 
 WORDS = (
@@ -118,9 +119,26 @@ FILL = """
     insert into memoryos.embedding (tenant_id, space_id, owner_kind, owner_id, scope_id, vec, input_sha256, tokens)
     select :tenant_id, s.space_id, 'turn', md5(u || 'turn' || n)::uuid, md5('scope' || u)::uuid,
            array[u, n, 1, 1, 1, 1, 1, 1]::public.vector::public.halfvec, 'x', 1
-      from memoryos.vector_space s, generate_series(1, 40) u, generate_series(1, 490) n
+      from memoryos.vector_space s, generate_series(1, 40) u, generate_series(1, 490) n;
+    insert into memoryos.knowledge (tenant_id, knowledge_id, scope_id, lineage_id, kind, content, content_sha256, lang,
+                                    actor, importance, strength_days, turn_at, valid_from, extracted_by)
+    select :tenant_id, md5(u || 'known' || n)::uuid, md5('scope' || u)::uuid, md5(u || 'known' || n)::uuid, 'fact',
+           'text', int4send(n), 'en', 'Maya', 0.5, 50, timestamptz '2026-01-01', timestamptz '2026-01-01', 'x'
+      from generate_series(1, 40) u, generate_series(1, 100) n;
+    insert into memoryos.entity (tenant_id, entity_id, scope_id, name, name_norm, type)
+    select :tenant_id, md5(u || 'entity' || n)::uuid, md5('scope' || u)::uuid, 'e' || n, 'e' || n, 'thing'
+      from generate_series(1, 40) u, generate_series(1, 100) n;
+    insert into memoryos.relation (tenant_id, relation_id, scope_id, source_id, name, target_id, knowledge_id,
+                                   valid_from)
+    select :tenant_id, md5(u || 'relation' || n)::uuid, md5('scope' || u)::uuid, md5(u || 'entity' || n)::uuid, 'has',
+           md5(u || 'entity' || n % 100 + 1)::uuid, md5(u || 'known' || n)::uuid, timestamptz '2026-01-01'
+      from generate_series(1, 40) u, generate_series(1, 100) n;
+    insert into memoryos.knowledge_link (tenant_id, scope_id, source_id, target_id, type, weight, reason, created_by)
+    select :tenant_id, md5('scope' || u)::uuid, md5(u || 'known' || n)::uuid, md5(u || 'known' || n % 100 + 1)::uuid,
+           'similar', 0.5, 'x', 'x'
+      from generate_series(1, 40) u, generate_series(1, 100) n
 """
-LARGE = {"turn", "posting", "posting_length", "embedding"}
+LARGE = {"turn", "posting", "posting_length", "embedding", "entity", "relation", "knowledge_link", "knowledge"}
 
 
 def plan_nodes(connection: Connection, statement: Any, values: dict[str, Any]) -> list[dict[str, Any]]:
@@ -163,6 +181,10 @@ def _asked(tenant_id: UUID, scope: UUID, turn: UUID, space: int) -> list[tuple[s
     span = gathering.ALL_TIME[0]
     owner = {"model": "m", "revision": "r", "dimensions": 8, "token_cap": 8}
     vector = vector_text([1.0] * 8)
+    passing = {
+        "kinds": kinds, "since": START, "until": START + timedelta(days=2), "conversation_id": None,
+        "speakers": ["Maya"], "include_history": False,
+    }  # fmt: skip
     return [
         ("frame", statements.FRAME, key.bind(speaker_limit=64, **owner)),
         ("nearest", nearest_query(8), key.bind(space_id=space, owner_kinds=kinds, vector=vector, limit=100)),
@@ -185,6 +207,13 @@ def _asked(tenant_id: UUID, scope: UUID, turn: UUID, space: int) -> list[tuple[s
             "others",
             statements.OTHERS,
             key.bind(knowledge_ids=[turn], page_ids=[turn], include_history=True, with_texts=True),
+        ),
+        ("matching", matching.MATCHING, key.bind(**passing, tiers=None)),
+        ("matching in tiers", matching.MATCHING_IN_TIERS, key.bind(**passing, tiers=["hot", "warm"])),
+        (
+            "linked",
+            entity_walk.LINKED,
+            key.bind(question="e1", words=" e1 ", unspaced="x", part=0.8, step=0.5, limit=9, edge_limit=200),
         ),
         ("turns at", found.TURNS_AT, key.bind(conversation_ids=[turn], seqs=[1])),
         ("hot turns", found.HOT_TURNS, key.bind(external_id=None, limit=100)),

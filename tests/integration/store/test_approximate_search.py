@@ -101,15 +101,18 @@ def filled(stack: Stack) -> Filled:
 
 class TestNearest:
     def test_it_finds_what_brute_force_finds(self, filled: Filled) -> None:
-        """Of the ten nearest at least 98 in a hundred are found, of one user of one tenant, ever or in a span."""
+        """Of the ten nearest at least 98 in a hundred are found, of one user of one tenant, in a span, of some."""
         queries = _unit(filled.vectors[::40] + 0.1)
         span = (START + timedelta(hours=300), START + timedelta(hours=700))
         inside = np.array([300 <= number + 1 < 700 for number in range(TURNS)])
-        for matching, within in ((np.ones(TURNS, dtype=bool), None), (inside, span)):
+        every = np.ones(TURNS, dtype=bool)
+        some = np.random.default_rng(5).random(TURNS) < 0.3
+        of_some = [owner for owner, is_one in zip(filled.owners, some, strict=True) if is_one]
+        for matching, within, among in ((every, None, None), (inside, span, None), (some, None, of_some)):
             hits = wanted = 0
             for query in queries:
                 truth = filled.truth(query, matching)
-                found = filled.found(Near(filled.space, ["turn"], query.tolist(), K, span=within))
+                found = filled.found(Near(filled.space, ["turn"], query.tolist(), K, span=within, among=among))
                 hits, wanted = hits + len(truth & set(found)), wanted + len(truth)
                 assert len(found) == K
             assert hits >= 0.98 * wanted
