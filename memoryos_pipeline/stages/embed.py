@@ -33,11 +33,15 @@ from memoryos_pipeline.store.vectors import ensure_space, put_vectors
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One text to index, and whose it is. The speaker's name is left out: names dominate short vectors."""
+    """One text to index, and whose it is. The speaker's name is left out: names dominate short vectors.
+
+    `digest` is of what was said, also where a note is indexed with it: by it one tells whether the index is of today.
+    """
 
     owner_id: UUID
     content: str
     lang: str
+    digest: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,7 @@ def _embed_turns(parts: Parts, lease: Lease, page_id: UUID) -> None:
     with parts.database.transaction(lease.tenant_id) as connection:
         page = find_page(connection, lease.tenant_id, page_id)
         turns = load_turns(connection, lease.tenant_id, page) if page else ()
-        texts = [Text(turn.turn_id, turn.content, turn.lang) for turn in turns if turn.kind == "normal"]
+        texts = [_text(turn.turn_id, turn.content, turn.lang) for turn in turns if turn.kind == "normal"]
         texts = _without_indexed(parts, connection, lease, texts)
     indexed = _index(parts, texts)
     with parts.database.transaction(lease.tenant_id) as connection:
@@ -77,7 +81,7 @@ def _embed_tail(parts: Parts, lease: Lease, conversation_id: UUID) -> None:
     """Index hot turns ahead of their page. Those sealed meanwhile are left to it."""
     with parts.database.transaction(lease.tenant_id) as connection:
         tail = load_tail(connection, lease.tenant_id, conversation_id)
-        texts = [Text(turn.turn_id, turn.content, turn.lang) for turn in tail.turns] if tail else []
+        texts = [_text(turn.turn_id, turn.content, turn.lang) for turn in tail.turns] if tail else []
         texts = _without_indexed(parts, connection, lease, texts)
     indexed = _index(parts, texts)
     with parts.database.transaction(lease.tenant_id) as connection:
@@ -92,7 +96,7 @@ def _embed_tail(parts: Parts, lease: Lease, conversation_id: UUID) -> None:
 def _without_indexed(parts: Parts, connection: Connection, lease: Lease, texts: Sequence[Text]) -> list[Text]:
     """Leave out what has a vector of this very text already: a page finds most of its turns indexed ahead."""
     known = read_digests(connection, lease.tenant_id, parts.embedder, [text.owner_id for text in texts])
-    return [text for text in texts if known.get(text.owner_id) != _digest(text.content)]
+    return [text for text in texts if known.get(text.owner_id) != text.digest]
 
 
 def embed_together(parts: Parts, leases: Sequence[Lease]) -> None:
@@ -131,12 +135,13 @@ def _load(parts: Parts, connection: Connection, lease: Lease) -> Read:
     owner_id = UUID(owner)
     if subject == "summary":
         page = find_page(connection, lease.tenant_id, owner_id)
-        texts = (Text(owner_id, page.summary, page.lang),) if page and page.summary else ()
+        texts = (_text(owner_id, page.summary, page.lang),) if page and page.summary else ()
         return Read(lease, owner_id, texts, page)
     said = find_knowledge_text(connection, lease.tenant_id, owner_id)
     if said is None:
         return Read(lease, owner_id, ())
-    return Read(lease, owner_id, (Text(owner_id, _shown(parts, connection, lease, said.content), said.lang),))
+    shown = _shown(parts, connection, lease, said.content)
+    return Read(lease, owner_id, (Text(owner_id, shown, said.lang, _digest(said.content)),))
 
 
 def _shown(parts: Parts, connection: Connection, lease: Lease, content: str) -> str:
@@ -191,11 +196,15 @@ def _save(parts: Parts, lease: Lease, connection: Connection, owner_kind: str, i
     if not indexed:
         return
     space_id = ensure_space(connection, parts.embedder)
-    vectors = [(each.text.owner_id, each.embedded, _digest(each.text.content)) for each in indexed]
+    vectors = [(each.text.owner_id, each.embedded, each.text.digest) for each in indexed]
     postings = [(each.text.owner_id, each.terms) for each in indexed]
     put_vectors(connection, lease.tenant_id, lease.scope_id, space_id, owner_kind, vectors)
     marks = {each.text.owner_id: read_marks(each.text.content) for each in indexed}
     put_postings(connection, lease.tenant_id, lease.scope_id, owner_kind, postings, marks=marks)
+
+
+def _text(owner_id: UUID, content: str, lang: str) -> Text:
+    return Text(owner_id, content, lang, _digest(content))
 
 
 def _digest(content: str) -> bytes:
