@@ -6,7 +6,7 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from memoryos_pipeline.domain.errors import InvalidOutputError
-from memoryos_pipeline.domain.pages import PageSummary, PageText
+from memoryos_pipeline.domain.pages import TOO_LONG, PageSummary, PageText, is_summary
 from memoryos_pipeline.domain.work import Lease, Owed, WorkKind
 from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.store.events import Event, record_events
@@ -21,7 +21,7 @@ NOTHING_SAID = "…"
 def summarize_page(parts: Parts, lease: Lease) -> None:
     """Read one page, summarize it, keep the summary and owe its vector.
 
-    Raises ModelError, InvalidOutputError on an empty summary, FencedError when the lease was lost.
+    Raises ModelError, InvalidOutputError on an empty or longer summary, FencedError when the lease was lost.
     """
     with parts.database.transaction(lease.tenant_id) as connection:
         reading = read_page(connection, lease.tenant_id, UUID(lease.subject_key))
@@ -40,6 +40,8 @@ def _think(parts: Parts, lease: Lease, reading: PageReading) -> PageSummary:
     if not summary.summary.strip():
         message = "the summary is empty"
         raise InvalidOutputError(message)
+    if not is_summary(summary.summary, reading.text):
+        raise InvalidOutputError(TOO_LONG)
     return summary
 
 
@@ -58,6 +60,8 @@ def _save(parts: Parts, lease: Lease, connection: Connection, reading: PageReadi
         return
     vector = Owed(WorkKind.EMBED, f"summary:{page.page_id}", lease.scope_id)
     owe(connection, lease.tenant_id, [vector], max_attempts=parts.max_attempts)
+    if summary.summary == page.summary:
+        return  # done again, and told already
     told = Event(
         "page_summarized",
         lease.scope_id,

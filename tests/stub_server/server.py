@@ -23,7 +23,7 @@ ERRORS = {
 """Mode: status, error type, Retry-After. Every error message quotes the request, as real ones sometimes do."""
 MODES = (
     "ok", *ERRORS, "garbage", "truncated", "refused", "empty", "unknown_reason", "window_exceeded", "fenced",
-    "error_text", "wrong_shape", "slow", "hang_up",
+    "refused_in_words", "thought_only", "two_fences", "curly_quotes", "error_text", "wrong_shape", "slow", "hang_up",
 )  # fmt: skip
 
 
@@ -37,6 +37,8 @@ class StubServer:
         self.answers: deque[dict[str, Any]] = deque()
         """Tool inputs to answer with instead of the built ones."""
         self.requests: list[dict[str, Any]] = []
+        self.window_characters: int | None = None
+        """A request with a longer message than this is too large, whatever the mode."""
         self._released = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
@@ -96,6 +98,8 @@ def _handler(stub: StubServer) -> type[BaseHTTPRequestHandler]:
 
 def respond(mode: str, request: dict[str, Any], stub: StubServer) -> tuple[int, dict[str, str], bytes]:
     """Return status, headers and body of the answer to a request."""
+    if stub.window_characters and len(request["messages"][0]["content"]) > stub.window_characters:
+        mode = "too_large"
     if mode in ERRORS:
         status, kind, retry_after = ERRORS[mode]
         headers = {"content-type": "application/json"} | ({"retry-after": retry_after} if retry_after else {})
@@ -129,13 +133,19 @@ def _outcome(mode: str, request: dict[str, Any], answer: dict[str, Any]) -> tupl
     called = [{"type": "tool_use", "id": "toolu_stub", "name": request["tool_choice"]["name"], "input": answer}]
     fenced = f"\ufeffSure! Here you go:\n```json\n{json.dumps(answer, ensure_ascii=False)}\n```\nAnything else?"
     sorry = [{"type": "text", "text": "Error: the service is temporarily unavailable, please try again later."}]
+    written = json.dumps(answer, ensure_ascii=False)
+    curly = written.replace('{"', "{\u201c").replace('":', "\u201d:").replace(', "', ", \u201c")
     outcomes: dict[str, tuple[str, list[dict[str, Any]]]] = {
         "truncated": ("max_tokens", called),
         "refused": ("refusal", []),
+        "refused_in_words": ("refusal", [{"type": "text", "text": "I would rather not."}]),
+        "thought_only": ("end_turn", [{"type": "thinking", "thinking": "Let me see.", "signature": "s"}]),
         "empty": ("end_turn", []),
         "unknown_reason": ("tired", called),
         "window_exceeded": ("model_context_window_exceeded", []),
         "fenced": ("end_turn", [{"type": "text", "text": fenced}]),
+        "two_fences": ("end_turn", [{"type": "text", "text": f"```json\n{written}\n```\nor\n```json\n{{}}\n```"}]),
+        "curly_quotes": ("end_turn", [{"type": "text", "text": curly}]),
         "error_text": ("end_turn", sorry),
         "wrong_shape": ("tool_use", [{**called[0], "input": {"facts": ["x"]}}]),
     }
