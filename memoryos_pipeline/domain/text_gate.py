@@ -13,6 +13,8 @@ from memoryos_pipeline.domain.errors import InvalidTurnError
 MAX_TEXT_BYTES = 64 * 1024
 """The longest text of a turn, counted in bytes of UTF-8."""
 MAX_ID_CHARACTERS = 256
+STEPS = frozenset({".", ".."})
+"""What clients and proxies take out of an address, written plainly or not."""
 MAX_DEPTH = 32
 MAX_KEYS = 256
 MAX_PARTS = 256
@@ -40,11 +42,13 @@ def gate_text(value: object, field: str, *, max_bytes: int = MAX_TEXT_BYTES, bla
 
 
 def gate_id(value: object, field: str) -> str:
-    """Return an id unchanged: 1 to 256 characters of any script, not blank, no control characters."""
+    """Return an id unchanged: 1 to 256 characters of any script, not blank, no control characters, no path step."""
     if not isinstance(value, str):
         raise InvalidTurnError(field, "must be text")
     if not 0 < len(value) <= MAX_ID_CHARACTERS:
         raise InvalidTurnError(field, f"must have 1 to {MAX_ID_CHARACTERS} characters")
+    if value in STEPS:
+        raise InvalidTurnError(field, "must not be a dot or two: no address can name it")
     if value.isascii() and value.isprintable() and not value.isspace():  # most ids are, and need no closer look
         return value
     _storable_bytes(value, field)

@@ -18,7 +18,7 @@ from memoryos_pipeline.domain.text_gate import (
 )
 
 IDS = [
-    "a", "a/b", "a:b", "..", "\\*", "[x]", "main", "name with spaces", "全角１２３", "🏯", "it's", '"', "100%", "%s",
+    "a", "a/b", "a:b", "...", "\\*", "[x]", "main", "name with spaces", "全角１２３", "🏯", "it's", '"', "100%", "%s",
     "{0}",
     "김하늘", "👩‍👩‍👧", " edge ", "é", "x" * 256, "あ" * 256,
 ]  # fmt: skip
@@ -75,10 +75,10 @@ class TestGateId:
         assert gate_id(value, "user_id") is value
 
     @pytest.mark.parametrize(
-        "value", [*BLANKS, "x" * 257, "a\nb", "a\0b", "a\x7fb", "\u2028", "\ud800", 7, None, ["a"]]
+        "value", [*BLANKS, "x" * 257, "a\nb", "a\0b", "a\x7fb", "\u2028", "\ud800", 7, None, ["a"], ".", ".."]
     )
     def test_other_ids_are_refused(self, value: Any) -> None:
-        """Blank, long, with control characters or line breaks, or no text at all."""
+        """Blank, long, with control characters or line breaks, a step in an address, or no text at all."""
         with pytest.raises(InvalidTurnError) as caught:
             gate_id(value, "user_id")
         assert caught.value.field == "user_id"
