@@ -6,10 +6,11 @@ Nobody else commits. A transaction is never held while a model or the network is
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
-from sqlalchemy import Connection, Engine, create_engine, text
+import psycopg
+from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
@@ -56,6 +57,13 @@ def try_again(transaction: Callable[[], T], *, tries: int = 5) -> T:
     return transaction()
 
 
+def _speak_utc(connection: psycopg.Connection[Any], _: object) -> None:
+    """Read moments the same way wherever a process runs and whatever the server was set to."""
+    connection.autocommit = True
+    connection.execute("set time zone 'UTC'")
+    connection.autocommit = False
+
+
 class Database:
     """One role's pool of connections. Belongs to the process that made it (raises after a fork)."""
 
@@ -70,6 +78,7 @@ class Database:
             hide_parameters=True,  # an error must not carry what people said
             connect_args={"application_name": application_name, "connect_timeout": 5},
         )
+        event.listen(self.engine, "connect", _speak_utc)
 
     @contextmanager
     def transaction(self, tenant_id: UUID) -> Iterator[Connection]:
