@@ -40,6 +40,8 @@ WEIGHTY = 0.6
 FEWEST_WORDS = {"en": 5, "und": 3}
 FEWEST_CHARACTERS = {"ja": 9, "ko": 8, "zh": 6}
 """What is shorter says too little alone, unless it sets a slot or corrects something."""
+DATED_SHARE = 0.6
+"""Of these, when it says on which day something weighty happens: "I have surgery tomorrow" is all there is to say."""
 CORRECTION_IMPORTANCE = 0.92
 ASSISTANT_IMPORTANCE = 0.3
 ADVICE_CHARACTERS = {"en": 40, "und": 40, "ja": 16, "ko": 18, "zh": 14}
@@ -143,9 +145,11 @@ def _is_full(statement: Statement) -> bool:
     if statement.slot or statement.correction:
         return True
     text, lang = statement.sentence.plain, statement.lang
+    is_dated = statement.event is not None and topic_importance(statement.topics) >= WEIGHTY
+    share = DATED_SHARE if is_dated else 1.0
     if lang in FEWEST_CHARACTERS:
-        return sum(character.isalnum() for character in text) >= FEWEST_CHARACTERS[lang]
-    return len(text.split()) >= FEWEST_WORDS[lang]
+        return sum(character.isalnum() for character in text) >= share * FEWEST_CHARACTERS[lang]
+    return len(text.split()) >= share * FEWEST_WORDS[lang]
 
 
 def _attributes(statement: Statement) -> dict[str, object]:
