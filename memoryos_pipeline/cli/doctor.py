@@ -58,7 +58,7 @@ def _examine(reach: Reach, *, at_rest: bool, repair: bool) -> dict[str, Any]:
         checks += _alarms(ledger) if is_new else []
         run = _last_run(ledger) if is_new else None
         mended = _repair(owner, ledger) if repair and is_new else []
-        checks += [_marks(owner, ledger)] if is_new else []
+        checks += [_marks(owner, ledger), _vectors(owner, ledger)] if is_new else []
         violations = _violations(owner, ledger, at_rest=at_rest) if is_new else []
     finally:
         owner.dispose()
@@ -106,6 +106,20 @@ def _marks(owner: "Database", ledger: "Database") -> "Check":
     told = "Every indexed turn was read by the rules of this code."
     behind = f"{unread} indexed turns were not; recall ranks them worse: `memoryos doctor --repair` reads them again."
     return Check("marks", not unread, behind if unread else told)
+
+
+def _vectors(owner: "Database", ledger: "Database") -> "Check":
+    from memoryos_pipeline.models.factory import build_embedder  # noqa: PLC0415
+    from memoryos_pipeline.store.durability import Check  # noqa: PLC0415
+    from memoryos_pipeline.store.keys import list_tenants  # noqa: PLC0415
+    from memoryos_pipeline.store.reembedding import lacks_vectors  # noqa: PLC0415
+
+    embedder = build_embedder(load_settings())
+    lacking = [each.name for each in list_tenants(owner, ledger) if lacks_vectors(owner, each.tenant_id, embedder)]
+    if not lacking:
+        return Check("vectors", True, f"All that was indexed has a vector of {embedder.model}.")
+    told = f"Not all of {', '.join(lacking)} has vectors of {embedder.model}, which the settings name"
+    return Check("vectors", False, f"{told}: words find it meanwhile; run `memoryos reembed`.")
 
 
 def _alarms(ledger: "Database") -> "list[Check]":

@@ -26,6 +26,13 @@ def owe_reembedding(owner: Database, tenant_id: UUID, embedder: SpaceOwner, *, m
     return total
 
 
+def lacks_vectors(owner: Database, tenant_id: UUID, embedder: SpaceOwner) -> bool:
+    """Tell whether something was indexed, but by another embedder only."""
+    values = {"tenant_id": tenant_id, "limit": 1, **space_values(embedder)}
+    with owner.transaction(tenant_id) as connection:
+        return connection.execute(NOT_IN_SPACE, values).first() is not None
+
+
 def _owe_some(owner: Database, tenant_id: UUID, embedder: SpaceOwner, max_attempts: int) -> int:
     values = {"tenant_id": tenant_id, "limit": BATCH, **space_values(embedder)}
     with owner.transaction(tenant_id) as connection:

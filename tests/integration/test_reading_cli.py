@@ -117,7 +117,7 @@ class TestDoctor:
         assert self._checks(result) == {
             "schema": True, "fsync": False, "full_page_writes": True, "synchronous_commit": True, "roles": True,
             "walls": True, "idle transactions": True, "connections": True, "broker": True, "alarms": True,
-            "marks": True,
+            "marks": True, "vectors": True,
         }  # fmt: skip
 
     @pytest.mark.usefixtures("reach")

@@ -7,13 +7,16 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import text
 
+from memoryos_pipeline.domain.errors import ModelError
+from memoryos_pipeline.domain.question_dates import without_dates
+from memoryos_pipeline.domain.work import Lease, WorkKind
 from memoryos_pipeline.models.hashing import HashingEmbedder
 from memoryos_pipeline.models.protocols import Embedded
 from memoryos_pipeline.recall.search import search
 from memoryos_pipeline.stages.advance import advance
 from memoryos_pipeline.stages.embed import embed
 from memoryos_pipeline.stages.parts import Parts
-from tests.builders import claim_due, numbered, record
+from tests.builders import claim_due, close, numbered, record, rows
 from tests.builders_recall import FailingEmbedder, TalkingModel, ask, recall_parts, remember
 from tests.conftest import Stack
 from tests.integration.api.test_recall import client_of
@@ -40,6 +43,15 @@ class ShortEmbedder(HashingEmbedder):
         return super().embed_passages(texts)[:-1]
 
 
+class ChokingEmbedder(HashingEmbedder):
+    """Fails over one text."""
+
+    def embed_passages(self, texts: Sequence[str]) -> list[Embedded]:
+        if any("poison" in each for each in texts):
+            raise ModelError
+        return super().embed_passages(texts)
+
+
 class TestRetrieve:
     def test_a_small_memory_beside_a_large_one_is_whole(self, stack: Stack) -> None:
         """Thirty memories beside three hundred of the same theme: always as many as were asked for and are there."""
@@ -63,11 +75,38 @@ class TestRetrieve:
                 assert scores == sorted(scores, reverse=True)
                 assert all(math.isfinite(score) and -0.1 <= score <= 1 for score in scores)
 
+    def test_by_vectors_alone_it_comes_first_too(self, stack: Stack) -> None:
+        """By cosine only the very text wins, with about 1 where no date, which ranks by itself, is left out of it."""
+        remember(stack, *(("Maya", said) for said in (*STORED.values(), *UNRELATED)))
+        for said in (*STORED.values(), *UNRELATED):
+            found = search(recall_parts(stack), stack.tenant_id, ask(said, limit=50, profile="mem0_v1"))
+            first, *others = found.results
+
+            assert first.content == said
+            assert without_dates(said) != said or first.score == pytest.approx(1.0, abs=0.01)
+            assert all(-1.0 <= other.score < first.score for other in others)
+
+    def test_one_text_that_cannot_be_embedded_costs_its_page_time(self, stack: Stack) -> None:
+        """Its page waits and is counted, the pages beside it do not; words find all of it, and later vectors too."""
+        close(stack, record(stack, *numbered(7), "poison for the embedder", *numbered(7, first=9)))
+        advance(_parts(stack, HashingEmbedder()), claim_due(stack, WorkKind.ADVANCE)[0])
+        outcomes = [_embed_or_not(stack, lease) for lease in claim_due(stack, WorkKind.EMBED)]
+        word = search(recall_parts(stack), stack.tenant_id, ask("poison", limit=1)).results[0]
+        waiting = rows(stack, "select count(*) from memoryos.work where kind = 'embed' and state = 'ready'")
+        for lease in claim_due(stack, WorkKind.EMBED):
+            embed(_parts(stack, HashingEmbedder()), lease)
+        own = """select count(*) from memoryos.embedding e join memoryos.turn t on t.turn_id = e.owner_id
+                  where e.input_sha256 = sha256(convert_to(t.content, 'UTF8'))"""
+
+        assert (sorted(outcomes), waiting) == ([False, True, True], [(1,)])
+        assert word.content == "poison for the embedder"
+        assert rows(stack, own) == [(15,)]
+
     def test_a_short_batch_loses_nothing(self, stack: Stack) -> None:
         """An embedder that returns seven of eight is an error: no row is written, and words find what waits."""
         record(stack, *numbered(13))
-        advance(_parts(stack, HashingEmbedder()), claim_due(stack, "advance")[0])
-        lease = claim_due(stack, "embed")[0]
+        advance(_parts(stack, HashingEmbedder()), claim_due(stack, WorkKind.ADVANCE)[0])
+        lease = claim_due(stack, WorkKind.EMBED)[0]
         with pytest.raises(ValueError, match="shorter"):
             embed(_parts(stack, ShortEmbedder()), lease)
         with stack.owner.transaction(stack.tenant_id) as connection:
@@ -108,6 +147,16 @@ class TestLanguages:
             for query in queries:
                 best = search(parts, stack.tenant_id, ask(query)).results[0]
                 assert (best.content, best.features["bm25"] > 0) == (STORED[lang], True), query
+
+
+def _embed_or_not(stack: Stack, lease: Lease) -> bool:
+    """Embed one page with an embedder that chokes on one text; tell whether it could."""
+    try:
+        embed(_parts(stack, ChokingEmbedder()), lease)
+    except ModelError:
+        stack.ledger.release([lease])
+        return False
+    return True
 
 
 def _parts(stack: Stack, embedder: HashingEmbedder) -> Parts:

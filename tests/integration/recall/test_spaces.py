@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,15 +82,28 @@ class TestChange:
 
 class TestCommand:
     def test_it_says_what_is_owed(self, stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-        """By tenant; asked again nothing is left to owe."""
+        """By tenant; asked again nothing is left to owe. The doctor says what to do before it, and nothing after."""
         for name, role in (("DATABASE", "app"), ("LEDGER", "ledger"), ("OWNER", "owner")):
             monkeypatch.setenv(f"MEMORYOS_{name}_URL", stack.url(role))
         monkeypatch.setenv("MEMORYOS_EMBEDDER", "hashing")
         Walk(stack).seal(*SAID)
         _embed_all(stack, NEWER[0])
+        before = _vectors()
         first, second = (CliRunner().invoke(app, ["reembed", "--json"]) for _ in range(2))
         shown = CliRunner().invoke(app, ["reembed"])
 
         assert json.loads(first.stdout) == {"model": "hashing", "owed": 1, "tenants": {"test": 1}}
         assert json.loads(second.stdout)["owed"] == 0
         assert "has a vector of hashing" in shown.stdout
+        _embed_all(stack, OLD)
+        assert ("memoryos reembed" in before["sentence"], before["is_good"], _vectors()["is_good"]) == (
+            True,
+            False,
+            True,
+        )
+
+
+def _vectors() -> dict[str, Any]:
+    """Return what the doctor says about vectors."""
+    told = json.loads(CliRunner().invoke(app, ["doctor", "--json"]).stdout.splitlines()[-1])
+    return next(check for check in told["checks"] if check["name"] == "vectors")
