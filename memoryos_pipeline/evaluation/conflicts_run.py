@@ -1,12 +1,12 @@
 """Lets a pipeline in this process live the generated lives: real Postgres, every stage, a clock that is held."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from memoryos_pipeline.domain.ids import mint_id, scope_id
+from memoryos_pipeline.domain.ids import derive_id, scope_id
 from memoryos_pipeline.domain.policies import DEFAULT, Policy
 from memoryos_pipeline.domain.turns import NewTurn
 from memoryos_pipeline.embedded.temporary import temporary_postgres
@@ -25,6 +25,8 @@ from memoryos_pipeline.store.publishing import pick_due
 from memoryos_pipeline.store.sweeps import owe_due
 from memoryos_pipeline.store.tenants import create_tenant
 
+TENANT = derive_id("tenant", "evaluation")
+"""Ids follow from it, and what is equal otherwise is ordered by id: the same lives come to the same figures."""
 AFTER = START + timedelta(days=DAYS + 60)
 COOLING = timedelta(days=30)
 """More than a page takes to cool, and less than unimportant knowledge takes to be forgotten."""
@@ -36,21 +38,17 @@ MAX_ATTEMPTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Every part of a pipeline, worked by whoever holds it."""
+    """Every part of a pipeline, worked by whoever holds it; `kinds` is the work that is done, the rest stays owed."""
 
     parts: Parts
     ledger_database: Database
     owner: Database
     tenant_id: UUID
+    kinds: Collection[str] = tuple(STAGES)
 
     def live(self, lines: Sequence[Line], *, now: datetime, advanced: Callable[[int], object]) -> None:
         """Record turns, close what was talked about, and let a month pass, until nothing is owed."""
-        self._hold(now)
-        for start in range(0, len(lines), BATCH):
-            part = [_turn(line) for line in lines[start : start + BATCH]]
-            policy = self.parts.policy
-            record_turns(self.parts.database, self.tenant_id, part, policy=policy, max_attempts=MAX_ATTEMPTS)
-            advanced(len(part))
+        self.record(lines, now=now, advanced=advanced)
         for user_id, conversation in dict.fromkeys((line.user_id, line.conversation_id) for line in lines):
             scope = scope_id(self.tenant_id, user_id, AGENT)
             close_conversation(
@@ -62,10 +60,19 @@ class Pipeline:
         owe_due(self.ledger_database, policy=self.parts.policy)
         self.drain()
 
+    def record(self, lines: Sequence[Line], *, now: datetime, advanced: Callable[[int], object]) -> None:
+        """Record turns at a moment; whoever records owes their work and does none of it."""
+        self._hold(now)
+        for start in range(0, len(lines), BATCH):
+            part = [_turn(line) for line in lines[start : start + BATCH]]
+            policy = self.parts.policy
+            record_turns(self.parts.database, self.tenant_id, part, policy=policy, max_attempts=MAX_ATTEMPTS)
+            advanced(len(part))
+
     def drain(self) -> None:
         """Do what is owed until nothing is. Raises whatever a stage raises."""
         ledger = Ledger(self.ledger_database)
-        while sum(self._work(ledger, kind) for kind in STAGES):
+        while sum(self._work(ledger, kind) for kind in self.kinds):
             pass
 
     def known(self) -> list[Known]:
@@ -87,14 +94,15 @@ class Pipeline:
 
 
 @contextmanager
-def own_pipeline(embedder: Embedder, *, policy: Policy = DEFAULT) -> Iterator[Pipeline]:
+def own_pipeline(
+    embedder: Embedder, *, policy: Policy = DEFAULT, kinds: Collection[str] = tuple(STAGES)
+) -> Iterator[Pipeline]:
     """Start a temporary database and yield a pipeline over it. Raises EmbeddedServerError."""
     with temporary_postgres(settings={"fsync": "off"}) as server:
         app, ledger, owner = (Database(server.url(role), pool_size=2) for role in ("app", "ledger", "owner"))
-        tenant_id = mint_id()
-        create_tenant(owner, tenant_id, "evaluation")
+        create_tenant(owner, TENANT, "evaluation")
         parts = Parts(app, embedder, ExtractiveModel(embedder), policy, MAX_ATTEMPTS)
-        yield Pipeline(parts, ledger, owner, tenant_id)
+        yield Pipeline(parts, ledger, owner, TENANT, kinds)
         for database in (app, ledger, owner):
             database.dispose()
 
