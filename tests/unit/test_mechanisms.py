@@ -35,7 +35,7 @@ class TestPage:
         known = set(Policy.__dataclass_fields__)
         named = set(re.findall(r"`([a-z]+(?:_[a-z]+)+)`", PAGE))
         others = {"fifo_batch", "fifo_one", "token_budget", "ema_time", "ema_tick", "exp_rate", "ebbinghaus_strength",
-                  "bounded_bias", "as_of", "pages_as_of", "knowledge_as_of", "forget_braked", "a_mem", "entity_link",
+                  "bounded_bias", "as_of", "pages_as_of", "knowledge_as_of", "forget_braked", "a_mem", "entity_link", "entity_link",
                   "bai_lab"}  # fmt: skip
 
         assert named - known - others == set()
