@@ -22,6 +22,7 @@ from memoryos_pipeline.domain.language import detect_language
 from memoryos_pipeline.domain.relations import RELATIONS
 from memoryos_pipeline.domain.statements import is_planted
 from memoryos_pipeline.domain.turns import Turn
+from memoryos_pipeline.models.answer_grounding import holds_what_nobody_said
 from memoryos_pipeline.models.answer_relations import read_relations
 from memoryos_pipeline.models.answer_shapes import (
     DistillAnswer,
@@ -36,17 +37,25 @@ _DATE_PREFIX = re.compile(r"^\[\d{4}-\d{2}-\d{2}\] ")
 _NAMES_A_NEIGHBOUR = frozenset({"UPDATE", "CLOSE", "NOOP"})
 
 
-def read_statements(answer: DistillAnswer, turns: Sequence[Turn], *, model: str) -> Distillate:
+def read_statements(
+    answer: DistillAnswer, turns: Sequence[Turn], *, model: str, last_try: bool = True
+) -> Distillate:  # fmt: skip
     """Return the statements that stand on the turns they cite.
 
-    Raises InvalidOutputError for turns never shown, and for relations of what the page does not name.
-    A statement that shares no word with its turns, or whose turn gives orders, is not kept.
+    Raises InvalidOutputError for turns never shown, and for relations of what the page does not name; before the
+    last try also for a number or an address no cited turn has. A statement that has one still, shares no word with
+    its turns, or whose turn gives orders, is not kept.
     """
     by_seq = {turn.seq: turn for turn in turns}
     ordinals: dict[int, int] = {}
     candidates: list[Candidate] = []
     for index, statement in enumerate(answer.statements):
         sources = [_source(seq, by_seq) for seq in dict.fromkeys(statement.source_turns)]
+        if _is_made_up(statement, sources):
+            if not last_try:
+                message = f"statement {index} has a number or an address that its turns do not: keep them as they stand"
+                raise InvalidOutputError(message)
+            continue
         if _is_grounded(statement, sources):
             ordinals[index] = len(candidates)
             candidates.append(_related(_candidate(statement, sources), statement, turns))
@@ -67,6 +76,11 @@ def _source(seq: int, by_seq: dict[int, Turn]) -> Turn:
         message = f"a statement cites turn {seq}, which was not shown"
         raise InvalidOutputError(message)
     return by_seq[seq]
+
+
+def _is_made_up(statement: StatementAnswer, sources: Sequence[Turn]) -> bool:
+    said = (f"{turn.speaker} {turn.content} {turn.occurred_at.isoformat()}" for turn in sources)
+    return holds_what_nobody_said(_DATE_PREFIX.sub("", statement.content), said)
 
 
 def _is_grounded(statement: StatementAnswer, sources: Sequence[Turn]) -> bool:

@@ -74,8 +74,8 @@ class AnthropicModel:
         if not turns:
             return Distillate((), (), self.name)
 
-        def read(answer: Shape, _: bool) -> Distillate:
-            return read_statements(_as(DistillAnswer, answer), turns, model=self.name)
+        def read(answer: Shape, last_try: bool) -> Distillate:
+            return read_statements(_as(DistillAnswer, answer), turns, model=self.name, last_try=last_try)
 
         name = "distill_relations" if page.relations_wanted else "distill"
         return self._with_room(name, lambda room: {"page": turn_data(turns, max_characters=room)}, read, journal)

@@ -92,6 +92,23 @@ class TestDistill:
 
         assert [KNOWN_BEFORE[0] in live for live in cold.live()] == [True]
 
+    def test_a_made_up_number_is_asked_about_once(self, stack: Stack, stub: StubServer) -> None:
+        """Put right, it is kept; said again, the statement is left out and the others stay."""
+        cold = Cold(stack)
+        cold.parts = Parts(stack.app, HashingEmbedder(), _model(stub))
+        item = {"kind": "fact", "actor": "Maya", "source_turns": [1], "importance": 0.5}
+        made_up = {**item, "content": "Maya lives at number 4711."}
+        right, other = {**item, "content": "Maya lives at number 305."}, {**item, "content": "Maya lives near the sea."}
+        for user, second in (("maya", right), ("jun", made_up)):
+            stub.answers.extend({"statements": [each, other], "traits": []} for each in (made_up, second))
+            cold.page(f"I, {user}, live at number 305, near the sea.", user=user)
+            cold.work()
+
+        assert [content.partition("] ")[2] for content in cold.live()] == [
+            "Maya lives at number 305.", "Maya lives near the sea.", "Maya lives near the sea."
+        ]  # fmt: skip
+        assert "has a number" in stub.requests[1]["messages"][0]["content"]
+
 
 class TestMerge:
     def test_no_failure_retires_anything(self, stack: Stack, stub: StubServer) -> None:
