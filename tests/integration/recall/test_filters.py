@@ -12,12 +12,14 @@ from sqlalchemy import text
 from starlette.testclient import TestClient
 
 from memoryos_pipeline.api.app import create_app
+from memoryos_pipeline.models.hashing import HashingEmbedder
 from memoryos_pipeline.recall import gather as gathering
 from memoryos_pipeline.recall.context import build_context
 from memoryos_pipeline.recall.filters import Filters
 from memoryos_pipeline.recall.past import PastQuestion, search_past
 from memoryos_pipeline.recall.results import Result
 from memoryos_pipeline.recall.search import search
+from memoryos_pipeline.store.approximate import build_index
 from memoryos_pipeline.store.tenants import mint_key
 from memoryos_pipeline.store.vectors import remove_index_rows
 from tests.builders import set_clock
@@ -105,15 +107,20 @@ CONDITIONS: tuple[dict[str, Any], ...] = (
     {"conversation_id": "c1", "since": START + timedelta(minutes=7), "until": START + timedelta(minutes=11)},
 )
 
+LARGE = {"WHOLE_SCOPE": 12, "DENSE_LIMIT": 30, "LEXICAL_LIMIT": 30}
+SIZES: tuple[dict[str, int], ...] = ({}, LARGE, {**LARGE, "EXACT_UP_TO": 20})
+"""A memory that is scored whole, one of which every vector is compared, and one whose vectors are walked."""
+
 
 class TestSearch:
     def test_it_equals_brute_force(self, stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
         """Each filter and their combinations leave of the whole ranking what passes, in its order and by its score.
 
-        In a memory that is too large to be scored whole, and without vectors, min(k, matching) results remain.
+        In a memory too large to be scored whole, by an approximate index, and without vectors, min(k, matching) remain.
         """
         memory, parts = build(stack), recall_parts(stack)
         set_clock(stack, START + 60 * DAY)  # what fades between two searches is scored anew
+        build_index(stack.owner, 1, dimensions=HashingEmbedder().dimensions)
         everything = search(parts, stack.tenant_id, ask(QUESTION, limit=10_000)).results
         assert len(everything) > 270
         for conditions in CONDITIONS:
@@ -126,9 +133,9 @@ class TestSearch:
                 assert [each.owner_id for each in found] == [each.owner_id for each in wanted[:limit]], conditions
                 assert [each.score for each in found] == pytest.approx([each.score for each in wanted[:limit]])
                 assert all(sum(each.signals.values()) == pytest.approx(each.score, abs=1e-9) for each in found)
-            for whole, arm in ((10_000, 400), (12, 30)):
+            for limits in SIZES:
                 with monkeypatch.context() as patched:
-                    for name, value in (("WHOLE_SCOPE", whole), ("DENSE_LIMIT", arm), ("LEXICAL_LIMIT", arm)):
+                    for name, value in limits.items():
                         patched.setattr(gathering, name, value)
                     for either in (parts, recall_parts(stack, embedder=FailingEmbedder())):
                         found = search(either, stack.tenant_id, ask(QUESTION, limit=25, filters=filters)).results
