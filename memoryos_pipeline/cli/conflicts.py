@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from memoryos_pipeline.cli.show import Row, fetch, send, show_answer
+from memoryos_pipeline.domain.paths import segment
 
 app = typer.Typer(name="conflicts", help="See and undo what was decided about contradictions.", no_args_is_help=True)
 VerdictId = Annotated[str, typer.Argument(help="The decision's id, as `memoryos conflicts list` shows it.")]
@@ -37,13 +38,13 @@ def list_(
 @app.command()
 def show(verdict_id: VerdictId, as_json: AsJson = False) -> None:
     """Show one decision: both statements, who decided, and by what evidence."""
-    show_answer(fetch(f"/v1/verdicts/{verdict_id}"), as_json=as_json, present=_show_one)
+    show_answer(fetch(f"/v1/verdicts/{segment(verdict_id)}"), as_json=as_json, present=_show_one)
 
 
 @app.command()
 def undo(verdict_id: VerdictId, as_json: AsJson = False) -> None:
     """Take a decision back: what it ended is as it was, and what was said stands beside it."""
-    answer = send("POST", f"/v1/verdicts/{verdict_id}/undo", {})
+    answer = send("POST", f"/v1/verdicts/{segment(verdict_id)}/undo", {})
     if as_json:
         typer.echo(json.dumps(answer))
     else:

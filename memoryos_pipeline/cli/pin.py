@@ -1,4 +1,4 @@
-"""`memoryos pin`, `unpin` and `forgetting`: keep a statement by decision, and see what is about to go."""
+"""`memoryos pin`, `unpin`, `forget` and `forgetting`: keep or drop a statement, and see what is about to go."""
 
 import json
 from typing import Annotated
@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from memoryos_pipeline.cli.show import Row, fetch, send, show_answer
+from memoryos_pipeline.domain.paths import segment
 
 KnowledgeId = Annotated[str, typer.Argument(help="The statement's id, as `memoryos show knowledge` lists it.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
@@ -23,6 +24,17 @@ def unpin(knowledge_id: KnowledgeId, as_json: AsJson = False) -> None:
     _change("DELETE", knowledge_id, ("It fades from now on.", "It was not pinned."), as_json)
 
 
+def forget(knowledge_id: KnowledgeId, as_json: AsJson = False) -> None:
+    """Forget a statement now, with what it replaced; `memoryos restore` brings it back within its grace period."""
+    answer = send("DELETE", f"/v1/knowledge/{segment(knowledge_id)}", {})
+    if as_json:
+        typer.echo(json.dumps(answer))
+    elif answer["forgotten"]:
+        typer.echo(f"It is in no search any more; `memoryos restore {knowledge_id}` brings it back.")
+    else:
+        typer.echo("It was forgotten already.")
+
+
 def forgetting(
     user_id: Annotated[str, typer.Option("--user", help="Whose memory.")],
     agent_id: Annotated[str, typer.Option("--agent", help="With which agent it was made.")] = "default",
@@ -35,7 +47,7 @@ def forgetting(
 
 
 def _change(method: str, knowledge_id: str, sentences: tuple[str, str], as_json: bool) -> None:
-    answer = send(method, f"/v1/knowledge/{knowledge_id}/pin", {})
+    answer = send(method, f"/v1/knowledge/{segment(knowledge_id)}/pin", {})
     typer.echo(json.dumps(answer) if as_json else sentences[0 if answer["changed"] else 1])
 
 

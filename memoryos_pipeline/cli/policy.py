@@ -9,6 +9,7 @@ from rich.table import Table
 
 from memoryos_pipeline.cli.output import end_with
 from memoryos_pipeline.cli.show import fetch, send
+from memoryos_pipeline.domain.paths import segment
 
 app = typer.Typer(help="How memory moves and fades: presets, and changes to them.", no_args_is_help=True)
 User = Annotated[str | None, typer.Option("--user", help="Of this user; without, of the whole tenant.")]
@@ -23,7 +24,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show the policy in force, or a preset: half-lives and lifetimes in words."""
-    answer = fetch(f"/v1/policy/presets/{preset}") if preset else fetch("/v1/policy", _of(user_id))
+    answer = fetch(f"/v1/policy/presets/{segment(preset)}") if preset else fetch("/v1/policy", _of(user_id))
     if as_json:
         typer.echo(json.dumps(answer, ensure_ascii=False))
         return
@@ -87,7 +88,7 @@ def diff(
 
 
 def _named(name: str, user_id: str | None) -> dict[str, Any]:
-    return fetch("/v1/policy", _of(user_id)) if name == "now" else fetch(f"/v1/policy/presets/{name}")
+    return fetch("/v1/policy", _of(user_id)) if name == "now" else fetch(f"/v1/policy/presets/{segment(name)}")
 
 
 def _of(user_id: str | None) -> dict[str, str]:

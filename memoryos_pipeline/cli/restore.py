@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from memoryos_pipeline.cli.ask import post
+from memoryos_pipeline.domain.paths import segment
 
 
 def restore(
@@ -13,7 +14,7 @@ def restore(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Bring a forgotten statement back within its grace period."""
-    answer = post(f"/v1/knowledge/{knowledge_id}/restore", {})
+    answer = post(f"/v1/knowledge/{segment(knowledge_id)}/restore", {})
     if as_json:
         typer.echo(json.dumps(answer))
     elif answer["restored"]:

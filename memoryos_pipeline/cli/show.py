@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from memoryos_pipeline.cli.output import end_with
+from memoryos_pipeline.domain.paths import segment
 from memoryos_pipeline.reach import NotConnectedError, find_connection
 from memoryos_pipeline.settings import load_settings
 
@@ -62,7 +63,7 @@ def show(
         answer = _listing(listing, {"user_id": user_id, "agent_id": agent_id, "limit": limit})
         show_answer(answer, as_json=as_json, present=lambda console, given: _show_listing(console, listing, given))
     elif listing in DETAILS:
-        answer = fetch(f"/v1/{listing}/{item_id}")
+        answer = fetch(f"/v1/{listing}/{segment(item_id)}")
         show_answer(answer, as_json=as_json, present=lambda console, given: _show_one(console, listing, given))
     else:
         end_with(Console(stderr=True), f"a {what} cannot be shown by id; a turn or a statement can")

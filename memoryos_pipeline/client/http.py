@@ -1,12 +1,13 @@
-"""The SDK's HTTP client: everything the API offers, and the names mem0 users know."""
+"""The SDK's HTTP client: writing, reading and single statements, and the names mem0 users know."""
 
 from typing import Any, Self
 
 from memoryos_pipeline.client.reading import ReadingClient
+from memoryos_pipeline.client.statements import StatementClient
 from memoryos_pipeline.client.writing import WritingClient
 
 
-class MemoryClient(WritingClient, ReadingClient):
+class MemoryClient(WritingClient, ReadingClient, StatementClient):
     """One tenant's memory over HTTP. Use it as a context manager, or call `close`."""
 
     @classmethod

@@ -4,10 +4,10 @@ import time
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote
 
 from memoryos_pipeline.client.errors import NotDrainedError, NotThereYetError
 from memoryos_pipeline.client.transport import Transport
+from memoryos_pipeline.domain.paths import segment
 
 PAGE_ROWS = 200
 POLL_SECONDS = 0.1
@@ -79,7 +79,7 @@ class ReadingClient(Transport):
         The stages are `recorded`, `sealed`, `summarized`, `embedded`, `segmented`, `distilled` and `merged`.
         Raises NotFoundError.
         """
-        path = f"/v1/conversations/{quote(conversation_id, safe='')}/watermarks"
+        path = f"/v1/conversations/{segment(conversation_id)}/watermarks"
         answer: Row = self.request("GET", path, params={"user_id": user_id, "agent_id": agent_id})
         return answer
 

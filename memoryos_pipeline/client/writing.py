@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import quote
 
 from memoryos_pipeline.client.messages import Message, turns_of
 from memoryos_pipeline.client.outbox import Conversation
 from memoryos_pipeline.client.transport import Transport
+from memoryos_pipeline.domain.paths import segment
 
 MAX_TURNS = 1000
 Receipt = dict[str, Any]
@@ -54,10 +54,6 @@ class WritingClient(Transport):
         """Say that a conversation is over: whatever is still hot is sealed."""
         self.request("POST", "/v1/conversations/close", json=conversation._asdict())
 
-    def restore(self, knowledge_id: str) -> Any:
-        """Bring a forgotten statement back within its grace period; tells whether it was forgotten."""
-        return self.request("POST", f"/v1/knowledge/{quote(knowledge_id, safe='')}/restore", json={})
-
     def delete_user(self, user_id: str) -> Any:
         """Erase a user and everything that came from them; returns the erasure receipt."""
-        return self.request("DELETE", f"/v1/users/{quote(user_id, safe='')}")
+        return self.request("DELETE", f"/v1/users/{segment(user_id)}")

@@ -12,6 +12,7 @@ from memoryos_pipeline.domain.eviction import Statement, plan_overflow
 from memoryos_pipeline.domain.forgetting import weight
 from memoryos_pipeline.domain.policies import Policy
 from memoryos_pipeline.store.clock import read_now
+from memoryos_pipeline.store.heat import archive_pages
 from memoryos_pipeline.store.recallable import mark_left_turns, mark_turns_of, unmark_turns_of
 from memoryos_pipeline.store.vectors import remove_index_rows
 
@@ -139,6 +140,13 @@ FIND_SOURCE_PAGES = text("""
     select distinct s.page_id from memoryos.knowledge_source s
      where s.tenant_id = :tenant_id and s.knowledge_id = any(cast(:ids as uuid[])) order by s.page_id
 """)
+FIND_WARM_SOURCES = text("""
+    select p.page_id, p.conversation_id from memoryos.page p
+     where p.tenant_id = :tenant_id and p.tier = 'warm' and p.page_id in (
+           select s.page_id from memoryos.knowledge_source s
+            where s.tenant_id = :tenant_id and s.knowledge_id = any(cast(:ids as uuid[])))
+     order by p.page_id for no key update
+""")
 FIND_PINNING = text("""
     select scope_id, strength_days, importance, w0, pinned_at is not null from memoryos.knowledge
      where tenant_id = :tenant_id and knowledge_id = :knowledge_id and status = 'active' for no key update
@@ -231,9 +239,27 @@ def forget_due(
     due = connection.execute(FIND_DUE, {**key, "limit": limit}).scalars().all()
     if not due:
         return 0, []
-    forgotten = connection.execute(FORGET, {**key, "ids": list(due), "grace_days": grace_days}).scalars().all()
+    return len(due), entomb(connection, tenant_id, scope_id, due, grace_days=grace_days)
+
+
+def entomb(
+    connection: Connection, tenant_id: UUID, scope_id: UUID, ids: Sequence[UUID], *, grace_days: float
+) -> list[UUID]:
+    """Tombstone rows and what they replaced, and take them out of every search; return the ids of all."""
+    values = {"tenant_id": tenant_id, "scope_id": scope_id, "ids": list(ids), "grace_days": grace_days}
+    forgotten = connection.execute(FORGET, values).scalars().all()
     remove_index_rows(connection, tenant_id, "knowledge", forgotten)
-    return len(due), sorted(forgotten)
+    return sorted(forgotten)
+
+
+def archive_sources(connection: Connection, tenant_id: UUID, knowledge_ids: Sequence[UUID]) -> list[tuple[UUID, UUID]]:
+    """Take the warm pages that these rows are from out of ranking; return each page and its conversation."""
+    found = connection.execute(FIND_WARM_SOURCES, {"tenant_id": tenant_id, "ids": list(knowledge_ids)})
+    pages = [(row.page_id, row.conversation_id) for row in found]
+    page_ids = [page_id for page_id, _ in pages]
+    archive_pages(connection, tenant_id, page_ids)
+    remove_index_rows(connection, tenant_id, "page", page_ids)
+    return pages
 
 
 def end_overflow(connection: Connection, tenant_id: UUID, scope_id: UUID, *, policy: Policy) -> int:

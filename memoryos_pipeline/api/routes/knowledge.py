@@ -1,4 +1,4 @@
-"""Changing knowledge by decision: bringing back what was forgotten, pinning what must stay."""
+"""Changing knowledge by decision: forgetting, bringing back what was forgotten, pinning what must stay."""
 
 from typing import Annotated
 from uuid import UUID
@@ -7,12 +7,25 @@ from fastapi import APIRouter, Depends, Request
 from starlette.concurrency import run_in_threadpool
 
 from memoryos_pipeline.api.auth import require
+from memoryos_pipeline.stages.forget_statement import forget_statement
 from memoryos_pipeline.stages.pin import pin_knowledge
 from memoryos_pipeline.stages.restore import restore_knowledge
 from memoryos_pipeline.store.tenants import Caller
 
 router = APIRouter(prefix="/v1", tags=["knowledge"])
 Writer = Annotated[Caller, Depends(require("ingest"))]
+
+
+@router.delete("/knowledge/{knowledge_id}")
+async def forget(request: Request, caller: Writer, knowledge_id: UUID) -> dict[str, object]:
+    """Forget a live statement, with what it replaced; it can be restored until its grace is over, then it is deleted.
+
+    At once it is in no search, nor is a summary it was learnt from, nor a turn that nothing else is known from.
+    `forgotten` is false when it was forgotten already. 404 when it is unknown, or history.
+    """
+    parts = request.app.state.parts
+    forgotten = await run_in_threadpool(forget_statement, parts, caller.tenant_id, knowledge_id)
+    return {"knowledge_id": knowledge_id, "forgotten": forgotten}
 
 
 @router.post("/knowledge/{knowledge_id}/restore")
