@@ -146,7 +146,8 @@ def _reader(stack: Stack, *, granted: bool = True) -> Iterator[psycopg.Connectio
 
 VIEWS = (
     "turns", "hot_turns", "pages", "segments", "knowledge", "knowledge_history", "links", "profile", "conversations",
-    "work", "pipeline_lag", "events", "rollups", "turns_as_of(now())", "pages_as_of(now())", "knowledge_as_of(now())",
+    "work", "pipeline_lag", "events", "rollups", "verdicts", "relations", "entities", "turns_as_of(now())",
+    "pages_as_of(now())", "knowledge_as_of(now())",
 )  # fmt: skip
 
 

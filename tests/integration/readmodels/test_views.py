@@ -147,6 +147,18 @@ class TestViews:
 
         assert _rows(stack, "select 1 from memory_v1.links") == []
 
+    def test_a_decision_repeats_nothing_that_is_forgotten(self, stack: Stack, past: Past) -> None:
+        """The ledger says that something was decided; what was said is left to the history of knowledge."""
+        query = "select old_content, new_content, old_knowledge_id, reason, evidence from memory_v1.verdicts"
+        (before,) = _rows(stack, query)
+        with stack.app.transaction(stack.tenant_id) as connection:
+            gone = "update memoryos.knowledge set status = 'forgotten', forgotten_at = now() where knowledge_id = :old"
+            connection.execute(text(gone), past.values())
+        (after,) = _rows(stack, query)
+
+        assert (before["old_content"], before["new_content"]) == ("canary", "canary")
+        assert after == {**before, "old_content": None}
+
     @pytest.mark.parametrize(
         "change",
         [
