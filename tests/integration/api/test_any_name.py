@@ -57,16 +57,16 @@ class TestNames:
             assert marks.status_code == 200, name
         for gone, name in enumerate(NAMES, start=1):
             assert client.delete(f"/v1/users/{quote(name, safe='')}").status_code == 200, name
-            left = [each for each in NAMES if _listed(client, each)]
-            assert left == list(NAMES[gone:]), name
+            left = {turn["user_id"] for turn in client.get("/v1/turns").json()["turns"]}
+            assert left == set(NAMES[gone:]), name
 
-    @pytest.mark.parametrize("name", REFUSED)
-    def test_what_is_no_name_is_refused_by_one_rule(self, client: Client, name: str) -> None:
+    def test_what_is_no_name_is_refused_by_one_rule(self, client: Client) -> None:
         """Too long, with a line break or NUL, blank, or a step in a path: 422 that names the field."""
-        turn = {**_turn("main"), "user_id": name}
-        assert client.post("/v1/turns", json=turn).json()["error"]["field"] == "user_id"
-        assert client.post("/v1/search", json={"user_id": name, "query": "x"}).json()["error"]["field"] == "user_id"
-        assert client.get("/v1/turns", params={"user_id": name}).status_code == 422
+        for name in REFUSED:
+            asked = {"user_id": name, "query": "x"}
+            for path, body in (("/v1/turns", {**_turn("main"), "user_id": name}), ("/v1/search", asked)):
+                assert client.post(path, json=body).json()["error"]["field"] == "user_id", name
+            assert client.get("/v1/turns", params={"user_id": name}).status_code == 422, name
 
     def test_names_do_not_run_together(self, stack: Stack, client: Client) -> None:
         """User `b:c` of one tenant and `c` of another, and metadata that claims to be somebody: nothing is shared."""

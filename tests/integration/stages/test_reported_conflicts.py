@@ -25,6 +25,22 @@ CITIES = {
 }
 
 
+ADVICE = {
+    "en": ("How could I get fitter?", "Try running every morning, half an hour before breakfast is enough.", "Thanks!"),
+    "ja": (
+        "どうすれば体力がつきますか?",
+        "毎朝走ってみてください、朝食の前に三十分で十分です。",
+        "ありがとうございます。",
+    ),
+    "ko": (
+        "어떻게 하면 체력이 좋아질까요?",
+        "매일 아침 달리기를 해 보세요, 식사 전에 삼십 분이면 충분해요.",
+        "감사합니다!",
+    ),
+    "zh": ("怎样才能锻炼身体?", "每天早上跑步试试，早饭前半个小时就够了。", "谢谢！"),
+}
+
+
 @pytest.fixture
 def cold(stack: Stack) -> Cold:
     """A memory that learns by the rules."""
@@ -114,6 +130,14 @@ class TestAttribute:
         cold.work()
         rows = cold.rows("select slot, slot_value from memoryos.knowledge where slot is not null")
         assert rows == [("maya|name", "健")]
+
+    def test_advice_is_nobodys_habit(self, cold: Cold) -> None:
+        """In four languages: what the assistant proposes and the user thanks for is no fact of the user's."""
+        for lang, (asked, advice, thanks) in ADVICE.items():
+            cold.page(asked, f"assistant> {advice}", thanks, user=lang)
+        cold.work()
+
+        assert {row[0] for row in cold.rows("select kind from memoryos.knowledge")} <= {"assistant_kb"}
 
     @pytest.mark.parametrize(
         "said",

@@ -74,7 +74,8 @@ class TestDistill:
             [lease] = cold.claim(WorkKind.DISTILL)
             with pytest.raises(ModelError):
                 distill_page(cold.parts, lease)
-            assert [mode for name in UNTOUCHED if cold.dump()[name] != before[name]] == []
+            after = cold.dump()
+            assert [mode for name in UNTOUCHED if after[name] != before[name]] == []
         assert stub.calls > len(UNUSABLE)
         waiting = cold.rows("select count(*) from memoryos.page where extracted_at is null and knowledge_count is null")
 
@@ -159,18 +160,18 @@ class TestSummarize:
         assert rows(stack, "select summary from memoryos.page") == [("It rained twice.",)]
 
     def test_a_long_session_fits_a_small_window(self, stack: Stack, stub: StubServer) -> None:
-        """Sixty long turns due at once: each page is asked for whole, then smaller, and no page a third time."""
+        """Thirty long turns due at once: each page is asked for whole, then smaller, and no page a third time."""
         stub.window_characters = SMALL_WINDOW
         walk = Walk(stack, language_model=_model(stub))
-        pages = walk.seal(*(f"{LONG_TURN}{n}" for n in range(60)))
+        pages = walk.seal(*(f"{LONG_TURN}{n}" for n in range(30)))
         for page in pages:
             summarize_page(walk.parts, walk.claim(WorkKind.SUMMARIZE, str(page)))
         sizes = [len(request["messages"][0]["content"]) for request in stub.requests]
 
-        assert len(pages) == 12
+        assert len(pages) == 6
         assert len(sizes) == 2 * len(pages)
         assert max(sizes[1::2]) < SMALL_WINDOW < min(sizes[::2])
-        assert rows(stack, "select count(*) from memoryos.page where summarized_at is not null") == [(12,)]
+        assert rows(stack, "select count(*) from memoryos.page where summarized_at is not null") == [(6,)]
 
     def test_what_fits_no_window_is_given_up_and_kept(self, stack: Stack, stub: StubServer) -> None:
         """Refused smaller too, it is not asked for ever: the error is final and every turn is still there."""
