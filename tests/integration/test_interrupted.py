@@ -1,6 +1,6 @@
 """Whatever breaks off on the way of a memory is begun again, and ends as if nothing had happened."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import Connection, event, text
 
-from memoryos_pipeline.domain.errors import ModelUnavailableError
+from memoryos_pipeline.domain.errors import ErasedScopeError, FencedError, ModelUnavailableError, StaleReadError
 from memoryos_pipeline.domain.ids import scope_id
 from memoryos_pipeline.domain.knowledge import Distillate
 from memoryos_pipeline.domain.pages import PageSummary, PageText
@@ -21,7 +21,10 @@ from memoryos_pipeline.models.protocols import Journal
 from memoryos_pipeline.pipeline import STAGES
 from memoryos_pipeline.readmodels.invariants import find_violations
 from memoryos_pipeline.recall.search import search
+from memoryos_pipeline.stages.erase_user import erase_user
 from memoryos_pipeline.stages.parts import Parts
+from memoryos_pipeline.store.database import Database
+from memoryos_pipeline.store.erasure import TABLES_OF_A_SCOPE
 from tests.builders import claim_due, close, record, rows
 from tests.builders_recall import ask
 from tests.conftest import Stack
@@ -82,6 +85,7 @@ STRANGERS = """
 """Rows that lead from one memory into another."""
 
 
+TABLES = TABLES_OF_A_SCOPE
 WRITES = ("insert", "update", "delete")
 
 
@@ -104,6 +108,38 @@ class Cutter:
         self.commits += 1
         if self.commits == self.nth:
             raise CutOffError
+
+
+class Eraser(Cutter):
+    """Lets a user be erased between the nth commit and whatever comes next: while a stage thinks, mostly."""
+
+    def __init__(self, nth: int, erase: Callable[[], object]) -> None:
+        super().__init__(nth)
+        self._erase = erase
+
+    def cut(self, connection: Connection) -> None:
+        wrote = connection.info.pop("wrote", False)
+        self.commits += bool(wrote)
+
+    def begin(self, _: Connection) -> None:
+        if self.commits == self.nth:
+            erase, self._erase = self._erase, lambda: None
+            erase()
+
+
+@contextmanager
+def _erasing(stack: Stack, nth: int, user: str) -> Iterator[Eraser]:
+    database, engine = Database(stack.url("app"), pool_size=1), stack.app.engine
+    eraser = Eraser(nth, lambda: erase_user(database, stack.tenant_id, user))
+    heard = (("before_cursor_execute", eraser.note), ("commit", eraser.cut), ("begin", eraser.begin))
+    for name, listener in heard:
+        event.listen(engine, name, listener)
+    try:
+        yield eraser
+    finally:
+        for name, listener in heard:
+            event.remove(engine, name, listener)
+        database.dispose()
 
 
 @contextmanager
@@ -155,7 +191,7 @@ def _work(stack: Stack, parts: Parts, *, kinds: tuple[WorkKind, ...] = tuple(Wor
         try:
             STAGES[lease.kind](parts, lease)
             done += 1
-        except (CutOffError, ModelUnavailableError):
+        except (CutOffError, ModelUnavailableError, FencedError, StaleReadError):
             stack.ledger.release([lease])
     return done
 
@@ -202,6 +238,26 @@ class TestBreakOff:
 
         assert _violations(stack) == []
         assert rows(stack, STRANGERS) == []
+
+
+class TestErase:
+    def test_nothing_comes_back_wherever_it_falls(self, stack: Stack) -> None:
+        """Erased between any two steps of the way: whoever was at work leaves no row, a new start is refused."""
+        parts = _parts(stack)
+        _tell(stack, "whole")
+        with _cutting(stack, 0) as counted:
+            _drain(stack, parts)
+        for nth in range(counted.commits):
+            user = f"gone {nth}"
+            scope = _tell(stack, user)
+            with _erasing(stack, nth, user):
+                _drain(stack, parts)
+            left = [rows(stack, f"select 1 from memoryos.{name} where scope_id = :s", s=scope) for name in TABLES]
+            assert left == [[]] * len(TABLES), (nth, left)
+            with pytest.raises(ErasedScopeError):
+                _tell(stack, user)
+
+        assert rows(stack, "select count(*) from memoryos.erasure_receipt") == [(counted.commits,)]
 
 
 class TestRaw:
