@@ -3,10 +3,17 @@
 Postgres decides what is owed and whether it was done; a message is a doorbell that carries work ids.
 """
 
+import gc
 from typing import Any
 
 from celery import Celery
-from celery.signals import setup_logging, worker_process_init, worker_ready, worker_shutting_down
+from celery.signals import (
+    setup_logging,
+    worker_before_create_process,
+    worker_process_init,
+    worker_ready,
+    worker_shutting_down,
+)
 from kombu import Queue
 
 from memoryos_pipeline.observability import configure_logging
@@ -77,6 +84,14 @@ def build_app(settings: Settings) -> Celery:
 @setup_logging.connect  # type: ignore[untyped-decorator]
 def _log_as_we_do(**_: object) -> None:
     configure_logging(load_settings().log_level)
+
+
+@worker_before_create_process.connect  # type: ignore[untyped-decorator]
+def _set_aside_what_is_loaded(**_: object) -> None:
+    """Take what is loaded from the collector, which a parent calls before every fork: nobody is served meanwhile."""
+    if not gc.get_freeze_count():
+        gc.collect()
+        gc.freeze()
 
 
 @worker_process_init.connect  # type: ignore[untyped-decorator]

@@ -10,9 +10,11 @@ import structlog
 from celery import Celery
 from kombu.exceptions import OperationalError as BrokerError
 from redis import Redis, RedisError
+from redis.exceptions import ResponseError
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
+from memoryos_pipeline.domain.alarms import BrokerView
 from memoryos_pipeline.domain.work import QUEUE_OF_KIND, WorkKind
 from memoryos_pipeline.failpoints import reach
 from memoryos_pipeline.settings import QUEUES, Settings
@@ -121,7 +123,7 @@ class Relay:
             if reaped:
                 log.warning("leases_reaped", count=reaped)
             with self._database.across_tenants() as connection:
-                self._watch.look(connection, depths)
+                self._watch.look(connection, depths, self._look_at_broker())
         if now >= self._beat_due:
             self._beat_due = now + BEAT_EVERY_SECONDS
             beat(self._database, self._name, "relay", completed=self.published)
@@ -155,6 +157,16 @@ class Relay:
         """Return how many rows a message holds: few where each may end the worker that has the others in hand."""
         batch = self._settings.relay_batch
         return min(batch, LANE_ROWS // 2) if (kind, tenant_id) in self._watch.troubled else batch
+
+    def _look_at_broker(self) -> BrokerView | None:
+        """Return how full the broker is; None when it does not tell us."""
+        try:
+            told = self._broker.info("memory")
+        except ResponseError:
+            return None
+        return BrokerView(
+            int(told.get("used_memory", 0)), int(told.get("maxmemory", 0)), str(told.get("maxmemory_policy", ""))
+        )
 
     def _depth(self, queue: str) -> int:
         return int(self._broker.llen(f"{self._settings.broker_key_prefix}{queue}"))

@@ -1,5 +1,6 @@
 """What one worker process holds: its parts, its ledger, the leases it keeps alive. Never shared across a fork."""
 
+import faulthandler
 import math
 import os
 import socket
@@ -29,6 +30,8 @@ BEAT_SECONDS = 10.0
 STOP_SECONDS = 5.0
 HUNG = 70
 """With which code a process ends that has a hung stage in it."""
+STDERR = 2
+"""The real one: Celery puts something else in the place of `sys.stderr`."""
 TALLY_SECONDS = 1.0
 
 
@@ -63,6 +66,22 @@ class Tally:
             log.warning("tally_waits", error=type(error).__name__)
             with self._lock:
                 self._counts.update(counts)
+
+
+def keep_watch(stuck_seconds: float) -> None:
+    """End this process when none of its threads has got to run for so long, and write down where each stands.
+
+    A stage may hang in a way that lets no other thread run: then nobody beats, and nobody in here could end it. What
+    ends it needs no interpreter. Never called in a process that forks.
+    """
+    threading.Thread(target=_wind_up_for_ever, args=[stuck_seconds], name="watch", daemon=True).start()
+
+
+def _wind_up_for_ever(stuck_seconds: float) -> None:
+    never = threading.Event()
+    while True:
+        faulthandler.dump_traceback_later(stuck_seconds, exit=True, file=STDERR)
+        never.wait(min(BEAT_SECONDS, stuck_seconds / 4))
 
 
 class LeaseKeeper:
@@ -194,7 +213,8 @@ def show_up(queues: Sequence[str]) -> None:
     """Build this process's runtime before its first message, so that an idle worker is seen to serve its queues."""
     _served[:] = queues
     try:
-        get_runtime()
+        settings = get_runtime().settings
+        keep_watch(max(settings.stage_seconds, 2 * settings.lease_seconds))
     except MemoryosError as error:
         log.warning("worker_cannot_work", error=type(error).__name__, reason=str(error))
 

@@ -10,8 +10,10 @@ from sqlalchemy import Connection
 from memoryos_pipeline.domain.alarms import (
     UNSERVED_SECONDS,
     WATCHED,
+    BrokerView,
     QueueView,
     beat_alarms,
+    broker_alarms,
     pause_alarm,
     queue_alarms,
     unknown_kind_alarms,
@@ -38,8 +40,11 @@ class Watch:
         self.troubled: set[tuple[str, UUID]] = set()
         """Kinds and tenants whose tries mostly failed of late."""
 
-    def look(self, connection: Connection, depths: Mapping[str, int]) -> None:
-        """Pause what is broken as a kind, and raise or take back every alarm. `depths` is messages a queue."""
+    def look(self, connection: Connection, depths: Mapping[str, int], broker: BrokerView | None = None) -> None:
+        """Pause what is broken as a kind, and raise or take back every alarm. `depths` is messages a queue.
+
+        What nobody may ask of the broker, as `broker`, nobody watches.
+        """
         tallies = tallied_lately(connection)
         settings = self._settings
         self.troubled = find_troubled(tallies, share=TROUBLED_SHARE, least=TROUBLED_TRIES)
@@ -54,6 +59,7 @@ class Watch:
             *queue_alarms(self._views(depths, moving, queues_served(connection, silent_seconds=UNSERVED_SECONDS))),
             *beat_alarms(silent, period_seconds=max(settings.sweep_seconds, 1.0)),
             *(pause_alarm(each.kind, reason=each.reason) for each in list_paused(connection)),
+            *(broker_alarms(broker) if broker else ()),
             *unknown_kind_alarms(unknown_kinds(connection, list(QUEUE_OF_KIND))),
         ]
         for alarm in show_alarms(connection, alarms, watched=WATCHED):

@@ -6,13 +6,17 @@ from dataclasses import dataclass
 UNSERVED_SECONDS = 30.0
 STILL_SECONDS = 60.0
 BEAT_PERIODS = 2.0
+FULL_SHARE = 0.5
+"""Of the broker's memory. Ours are kilobytes: what fills it are turns that nobody takes, or another application."""
 
 QUEUE_UNSERVED = "queue_unserved"
 QUEUE_STILL = "queue_still"
 BEAT_SILENT = "beat_silent"
 KIND_PAUSED = "kind_paused"
 KIND_UNKNOWN = "kind_unknown"
-WATCHED = (QUEUE_UNSERVED, QUEUE_STILL, BEAT_SILENT, KIND_PAUSED, KIND_UNKNOWN)
+BROKER_FULL = "broker_full"
+BROKER_EVICTS = "broker_evicts"
+WATCHED = (QUEUE_UNSERVED, QUEUE_STILL, BEAT_SILENT, KIND_PAUSED, KIND_UNKNOWN, BROKER_FULL, BROKER_EVICTS)
 """Every alarm the relay raises and takes back."""
 
 
@@ -37,6 +41,28 @@ class QueueView:
     deep_seconds: float
     is_served: bool
     is_moving: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerView:
+    """The memory of the broker, in bytes: what is used, what there is (0 is without a bound), and what it does then."""
+
+    used_bytes: int
+    most_bytes: int
+    policy: str
+
+
+def broker_alarms(broker: BrokerView) -> list[Alarm]:
+    """Return an alarm when the broker will soon refuse messages, and one when it would rather throw some away."""
+    alarms = []
+    if broker.most_bytes and broker.used_bytes >= FULL_SHARE * broker.most_bytes:
+        share = f"{broker.used_bytes / broker.most_bytes:.0%}"
+        told = f"the broker uses {share} of its memory; start workers of queue ingest, or raise its maxmemory"
+        alarms.append(Alarm(BROKER_FULL, "broker", told))
+    if broker.most_bytes and broker.policy != "noeviction":
+        told = f"a full broker would throw messages away ({broker.policy}); set its maxmemory-policy to noeviction"
+        alarms.append(Alarm(BROKER_EVICTS, "broker", told))
+    return alarms
 
 
 def queue_alarms(queues: Iterable[QueueView]) -> list[Alarm]:

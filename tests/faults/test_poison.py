@@ -52,8 +52,10 @@ DEAD = text("""
 OPEN = text("select count(*) from memoryos.work where tenant_id = :tenant_id and state in ('ready', 'leased')")
 LATENCY = text("""
     select count(*), percentile_cont(0.5) within group (order by seconds),
-           percentile_cont(0.99) within group (order by seconds), max(seconds)
-      from (select extract(epoch from finished_at - created_at)::float8 as seconds from memoryos.work
+           percentile_cont(0.99) within group (order by seconds), max(seconds),
+           percentile_cont(0.99) within group (order by waited)
+      from (select extract(epoch from finished_at - created_at)::float8 as seconds,
+                   extract(epoch from claimed_at - created_at)::float8 as waited from memoryos.work
              where tenant_id = :tenant_id and kind = 'summarize' and state = 'done' and created_at >= :since) done
 """)
 NOW = text("select clock_timestamp()")
@@ -82,6 +84,8 @@ class Latency:
     p50_seconds: float
     p99_seconds: float
     max_seconds: float
+    waited_p99_seconds: float
+    """Until somebody took it."""
 
 
 @pytest.fixture(scope="module")

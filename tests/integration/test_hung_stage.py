@@ -1,5 +1,7 @@
 """A stage that stands still is not beaten for ever: its process ends, and what else it holds is free at once."""
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -45,7 +47,25 @@ def keeper(stack: Stack, exit_: _Exit) -> Iterator[LeaseKeeper]:
     made.stop()
 
 
+STUCK = """
+import re
+from workers.runtime import keep_watch
+
+keep_watch(1)
+re.match("(a+)+$", "a" * 64 + "b")
+"""
+"""Matching takes longer than anybody lives, and lets no other thread run."""
+
+
 class TestHungStage:
+    def test_what_lets_no_thread_run_ends_its_process(self) -> None:
+        """Nobody can beat then, and nobody inside the interpreter can end it; the row runs out as if it was killed."""
+        command = [sys.executable, "-c", STUCK]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+        assert ended.returncode == 1
+        assert "Timeout" in ended.stderr
+
     def test_the_process_ends_and_the_others_are_free(self, stack: Stack, keeper: LeaseKeeper, exit_: _Exit) -> None:
         """The hung row runs out with its attempt counted; the one behind it goes back unspent."""
         scope = create_scope(stack)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memoryos_pipeline.domain.alarms import QueueView, beat_alarms, queue_alarms
+from memoryos_pipeline.domain.alarms import BrokerView, QueueView, beat_alarms, broker_alarms, queue_alarms
 
 
 class TestQueue:
@@ -29,3 +29,18 @@ class TestBeat:
         """Not before: a sweep may be late once."""
         assert beat_alarms(10.0, period_seconds=5) == []
         assert [each.name for each in beat_alarms(10.1, period_seconds=5)] == ["beat_silent"]
+
+
+class TestBroker:
+    @pytest.mark.parametrize(
+        ("used", "most", "policy", "names"),
+        [
+            (49, 100, "noeviction", []),
+            (50, 100, "noeviction", ["broker_full"]),
+            (1, 100, "allkeys-lru", ["broker_evicts"]),
+            (10**9, 0, "allkeys-lru", []),
+        ],
+    )
+    def test_a_broker_that_loses_or_refuses_is_told(self, used: int, most: int, policy: str, names: list[str]) -> None:
+        """From half of its memory on, and whatever it holds when it would evict; one without a bound does neither."""
+        assert [alarm.name for alarm in broker_alarms(BrokerView(used, most, policy))] == names
