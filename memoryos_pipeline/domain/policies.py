@@ -19,7 +19,7 @@ ForgetLaw = Literal["exp_rate", "ebbinghaus_strength", "bounded_bias", "stochast
 Cause = Literal["retrieved", "injected", "cited"]
 Resolution = Literal["merge", "ops", "additive", "append"]
 Graph = Literal["off", "entity_link", "triples"]
-Ranking = Literal["default", "seed000", "bai_lab", "a_mem", "memorybank", "mem0"]
+Ranking = Literal["default", "entities", "seed000", "bai_lab", "a_mem", "memorybank", "mem0"]
 Rollups = Literal["none", "daily"]
 
 CAUSES: tuple[Cause, ...] = get_args(Cause)

@@ -1,5 +1,6 @@
 """Filters are a gate before every limit: what passes is found, nothing else, in the order it had without them."""
 
+import json
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,8 +11,11 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 from starlette.testclient import TestClient
+from typer.testing import CliRunner
 
 from memoryos_pipeline.api.app import create_app
+from memoryos_pipeline.cli.main import app
+from memoryos_pipeline.client.http import MemoryClient
 from memoryos_pipeline.models.hashing import HashingEmbedder
 from memoryos_pipeline.recall import gather as gathering
 from memoryos_pipeline.recall.context import build_context
@@ -25,6 +29,7 @@ from memoryos_pipeline.store.vectors import remove_index_rows
 from tests.builders import set_clock
 from tests.builders_recall import START, FailingEmbedder, ask, know, recall_parts, remember, say, summarize
 from tests.conftest import Stack
+from tests.serving import serving
 
 WORDS = ("harbour", "violin", "curtain", "銭湯", "자전거", "图书馆", "market", "train", "soup", "letter", "garden")
 SPEAKERS = ("Maya", "Companion", "Zoé")
@@ -193,26 +198,45 @@ class TestRequest:
 
         assert [each.content for each in found] == ["The spare key hangs in the shed."]
 
-    @pytest.mark.parametrize(
-        ("field", "value"),
-        [
-            ("since", "2026-03-01"),
-            ("until", "yesterday"),
-            ("until", "2026-03-01T00:00:00Z"),
-            ("tiers", ["lukewarm"]),
-            ("tiers", []),
-            ("speaker", " "),
-            ("conversation_id", ""),
-        ],
-    )
-    def test_what_cannot_be_is_refused(self, client: TestClient, field: str, value: object) -> None:
+    def test_what_cannot_be_is_refused(self, client: TestClient) -> None:
         """A moment without an offset, an empty span, an unknown tier or a blank name is refused, and named."""
-        body = {**ASKED, "since": "2026-03-01T00:00:00Z", field: value}
-        for path in ("/v1/search", "/v1/context"):
-            answer = client.post(path, json=body)
+        since = "2026-03-01T00:00:00Z"
+        refused = (
+            ("since", "2026-03-01"), ("until", "yesterday"), ("until", "2026-03-01T00:00:00Z"), ("tiers", ["lukewarm"]),
+            ("tiers", []), ("speaker", " "), ("conversation_id", ""),
+        )  # fmt: skip
+        for name, value in refused:
+            for path in ("/v1/search", "/v1/context"):
+                answer = client.post(path, json={**ASKED, "since": since, name: value})
 
-            assert answer.status_code == 422
-            assert answer.json()["error"]["field"].startswith(field)
+                assert answer.status_code == 422, name
+                assert answer.json()["error"]["field"].startswith(name)
+
+
+class TestCommand:
+    def test_the_sdk_and_the_commands_take_them(self, stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The SDK takes a datetime, the commands take options; a moment without an offset ends with a sentence."""
+        remember(stack, ("Maya", "The kettle is blue."), ("Companion", "The kettle, noted."))
+        remember(stack, ("Maya", "The kettle broke."), conversation="c2", start=START + 3 * DAY)
+        key = mint_key(stack.owner, stack.tenant_id, scopes=("read",))
+        with serving(recall_parts(stack)) as url:
+            monkeypatch.setenv("MEMORYOS_API_URL", url)
+            monkeypatch.setenv("MEMORYOS_API_KEY", key)
+            with MemoryClient(url, key) as client:
+                found = client.search("kettle", user_id="maya", agent_id="companion", since=START + DAY)["results"]
+            who = ("kettle", "--user", "maya", "--agent", "companion")
+            listed = CliRunner().invoke(app, ["search", *who, "--speaker", "maya", "--conversation", "c1", "--json"])
+            told = CliRunner().invoke(app, ["context", *who, "--conversation", "c1", "--until", "2026-03-01T09:00:30Z"])
+            refused = CliRunner().invoke(app, ["search", *who, "--since", "2026-03-01"])
+
+        assert [result["content"] for result in found] == ["The kettle broke."]
+        assert [result["content"] for result in json.loads(listed.stdout.splitlines()[-1])["results"]] == [
+            "The kettle is blue."
+        ]
+        assert "blue" in told.stdout
+        assert "noted" not in told.stdout
+        assert refused.exit_code == 1
+        assert "since: must carry an offset from UTC" in refused.output
 
 
 class TestContext:
