@@ -148,6 +148,23 @@ class TestSearch:
                         assert len(found) == min(25, len(wanted)), conditions
                         assert {each.owner_id for each in found} <= {each.owner_id for each in wanted}
 
+    def test_history_passes_by_its_own_date(self, stack: Stack) -> None:
+        """An earlier version is found in its time though the one in force is of another; and kinds stay apart."""
+        remember(stack, ("Maya", "I moved to Osaka."), ("Maya", "I moved to Kyoto."))
+        now = know(stack, "Maya's home is in Kyoto near the river.", seq=2, version=2, event_at=START + 9 * DAY)
+        old = know(
+            stack, "Maya's home is in Osaka near the castle.", seq=1, lineage_id=now, superseded_by=now,
+            event_at=START + DAY,
+        )  # fmt: skip
+
+        def found(**options: Any) -> set[UUID]:
+            filters = Filters(until=START + 5 * DAY)
+            asked = ask("Where is home?", limit=50, kinds=("knowledge",), filters=filters, **options)
+            return {each.owner_id for each in search(recall_parts(stack), stack.tenant_id, asked).results}
+
+        assert found() == set()
+        assert found(include_history=True) == {old}
+
     def test_other_profiles_rank_what_passes(self, stack: Stack) -> None:
         """A profile that keeps the seven nearest passages keeps the seven nearest of those that pass."""
         memory, parts = build(stack), recall_parts(stack)
