@@ -162,6 +162,24 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "begin",
+        "what was claimed ahead counts once its stage begins",
+        (f"{ENVELOPE_TESTS}::TestDeliver::test_what_kills_a_process_is_given_up_alone",),
+        (replace(f"{STORE}.ledger", "Ledger.begin", lambda *_: None),),
+    ),
+    Mutant(
+        "claimed ahead",
+        "what was only claimed goes down with nobody",
+        (f"{ENVELOPE_TESTS}::TestDeliver::test_what_was_only_claimed_goes_down_with_nobody",),
+        (edit_sql(f"{STORE}.publishing", "REAP", "begun as counts", "true as counts"),),
+    ),
+    Mutant(
+        "share of suspects",
+        "what went down with its worker is tried again few at a time",
+        (f"{RELAY_TESTS}::TestTick::test_what_went_down_with_its_worker_is_tried_alone_and_few_at_a_time",),
+        (edit_sql(f"{STORE}.publishing", "PICK_SUSPECTS", "greatest(:share - rows, 0)", "1000 + 0 * :share"),),
+    ),
+    Mutant(
         "generation",
         "a wake-up during work makes it run again",
         (
