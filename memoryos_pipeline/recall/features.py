@@ -11,6 +11,7 @@ from functools import reduce
 import numpy as np
 
 from memoryos_pipeline.domain.forgetting import DAY_SECONDS
+from memoryos_pipeline.domain.policies import Policy
 from memoryos_pipeline.domain.question_dates import FADE_DAYS, DateWindow, has_time_expression
 from memoryos_pipeline.domain.turn_marks import is_question_only
 from memoryos_pipeline.models.lexical import normalize_text
@@ -67,7 +68,7 @@ class Candidates:
         return len(self.kinds)
 
 
-def build_candidates(evidence: Evidence, *, heat_half_life_days: float) -> Candidates:
+def build_candidates(evidence: Evidence, policy: Policy) -> Candidates:
     """Return every candidate of the evidence with its features, unscaled."""
     turns = _turn_places(evidence)
     cited = find(ids_of(evidence.knowledge), ids_of(evidence.sources))
@@ -78,7 +79,7 @@ def build_candidates(evidence: Evidence, *, heat_half_life_days: float) -> Candi
     if len(evidence.linked.owners):
         known |= _linked(evidence)
         said |= _lent({name: known[name] for name in LINKED_SIGNALS}, cited=cited, at=at, count=len(evidence.turns))
-    columns = [said, known, _pages(evidence, heat_half_life_days)]
+    columns = [said, known, _pages(evidence, policy)]
     sizes = (len(evidence.turns), len(evidence.knowledge), len(evidence.pages))
     return Candidates(
         kinds=np.repeat(np.array([TURN, KNOWLEDGE, PAGE], dtype=np.intp), sizes),
@@ -170,14 +171,21 @@ def _knowledge(evidence: Evidence, said: Columns, *, cited: Places, at: Places) 
     }
 
 
-def _pages(evidence: Evidence, heat_half_life_days: float) -> Columns:
+def _pages(evidence: Evidence, policy: Policy) -> Columns:
     rows, windows = evidence.pages, evidence.question.windows
     first, last = (closeness(windows, floats_of(rows, name)) for name in ("first_at", "last_at"))
-    idle_days = np.maximum(0.0, evidence.frame.now.timestamp() - floats_of(rows, "heat_at")) / DAY_SECONDS
     return _shared(evidence, ids_of(rows), PAGE) | {
         "date": np.maximum(first, last),
-        "vitality": floats_of(rows, "heat") * 0.5 ** (idle_days / heat_half_life_days),
-    }  # fmt: skip
+        "vitality": floats_of(rows, "heat") * _cooling(evidence, policy),
+    }
+
+
+def _cooling(evidence: Evidence, policy: Policy) -> Floats:
+    """Return by what each page's heat has fallen since it had its value, by the clock of the policy."""
+    if policy.heat == "ema_tick":
+        return policy.alpha ** np.maximum(0.0, floats_of(evidence.pages, "ticks"))
+    idle = np.maximum(0.0, evidence.frame.now.timestamp() - floats_of(evidence.pages, "heat_at"))
+    return 0.5 ** (idle / DAY_SECONDS / policy.heat_half_life_days)
 
 
 def _shared(evidence: Evidence, owners: Ids, kind: int) -> Columns:

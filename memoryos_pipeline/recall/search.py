@@ -84,7 +84,7 @@ def search(parts: RecallParts, tenant_id: UUID, ask: Ask) -> Retrieval:
     with parts.database.snapshot(tenant_id) as connection:
         arms = _arms(connection, key, ask, reading)
         evidence = gather(connection, key, reading.question, frame=reading.frame, arms=arms)
-        candidates = build_candidates(evidence, heat_half_life_days=policy.heat_half_life_days)
+        candidates = build_candidates(evidence, policy)
         ranked = _rank(evidence, candidates, ask, policy, gate=arms.gate)
         results = describe(connection, key, ranked, limit=ask.limit)
     if reading.vector is not None and not len(evidence.dense.owners) and evidence.has_indexed_turns:

@@ -161,7 +161,7 @@ KNOWLEDGE_LAYOUT = (
 )  # fmt: skip
 PAGE_LAYOUT = (
     ("owner_id", "S16"), ("conversation_id", "S16"), ("first_seq", ">i8"), ("last_seq", ">i8"), ("first_at", ">f8"),
-    ("last_at", ">f8"), ("heat", ">f8"), ("heat_at", ">f8"),
+    ("last_at", ">f8"), ("heat", ">f8"), ("heat_at", ">f8"), ("ticks", ">i8"),
 )  # fmt: skip
 SOURCE_LAYOUT = (("owner_id", "S16"), ("conversation_id", "S16"), ("seq", ">i8"))
 """Which turns knowledge cites."""
@@ -199,8 +199,10 @@ OTHERS = text("""
                               || float8send(cast(extract(epoch from p.first_turn_at) as double precision))
                               || float8send(cast(extract(epoch from p.last_turn_at) as double precision))
                               || float8send(p.heat)
-                              || float8send(cast(extract(epoch from p.heat_at) as double precision)), '') as records
+                              || float8send(cast(extract(epoch from p.heat_at) as double precision))
+                              || int8send(s.heat_ticks - p.heat_tick), '') as records
               from memoryos.page p
+              join memoryos.scope s on s.tenant_id = :tenant_id and s.scope_id = :scope_id
              where p.tenant_id = :tenant_id and p.scope_id = :scope_id
                and p.page_id = any(cast(:page_ids as uuid[])) and p.tier = 'warm' and p.summary is not null) pages
 """)

@@ -1,13 +1,20 @@
 """A question can be ranked as another memory would, and says whether somebody else said what is asked."""
 
+from dataclasses import replace
+
 import pytest
+from sqlalchemy import text
 
 from memoryos_pipeline.domain.policies_presets import policy_of
 from memoryos_pipeline.domain.ranking_profiles import NAMES
 from memoryos_pipeline.recall.search import search
-from tests.builders_recall import ask, know, recall_parts, remember
+from tests.builders_recall import ask, know, recall_parts, remember, summarize
 from tests.conftest import Stack
 
+TICKS = text("""
+    with ticked as (update memoryos.scope set heat_ticks = heat_ticks + 7)
+    update memoryos.page set heat = 1, heat_at = memoryos.now() - interval '1 year'
+""")
 TALK = (
     ("Maya", "I finished the marathon in four hours."),
     ("Leo", "How was your marathon, did it rain?"),
@@ -42,6 +49,23 @@ class TestProfile:
 
         assert set(by_policy[0].signals) == {"dense"}
         assert {"dense", "bm25"} <= set(by_word[0].signals)
+
+
+class TestHeat:
+    def test_a_page_is_as_warm_as_its_own_clock_says(self, stack: Stack) -> None:
+        """By tick a year takes nothing and seven ticks half; by time it is the other way round."""
+        remember(stack, *TALK)
+        page = summarize(stack, "A week of marathon and cake.", last=4)
+        with stack.app.transaction(stack.tenant_id) as connection:
+            connection.execute(TICKS)
+        warmth = {}
+        for law in ("ema_tick", "ema_time"):
+            parts = replace(recall_parts(stack), policy=policy_of("seed000", {"heat": law}))
+            found = search(parts, stack.tenant_id, ask("the marathon", kinds=("page",))).results
+            warmth[law] = {result.owner_id: result.features["vitality"] for result in found}[page]
+
+        assert warmth["ema_tick"] == pytest.approx(0.9**7)
+        assert warmth["ema_time"] < 1e-9
 
 
 class TestNotSaid:
