@@ -14,11 +14,13 @@ from memoryos_pipeline.domain.errors import FencedError
 from memoryos_pipeline.domain.ids import mint_id
 from memoryos_pipeline.domain.lifecycle import PageFacts, PageState, move, page_state
 from memoryos_pipeline.domain.policies import Policy
+from memoryos_pipeline.domain.policies_presets import PRESETS
 from memoryos_pipeline.domain.work import WorkKind
 from memoryos_pipeline.stages import apply_heat as heat_module
 from memoryos_pipeline.stages.apply_heat import apply_heat
 from memoryos_pipeline.stages.assign_segments import assign_segments
 from memoryos_pipeline.stages.embed import embed
+from memoryos_pipeline.stages.set_policy import put_policy
 from memoryos_pipeline.store.pages import lock_conversation
 from memoryos_pipeline.store.postings import put_postings
 from memoryos_pipeline.store.recallable import find_recallable_turns
@@ -239,6 +241,26 @@ class TestKnowledge:
         assert (forget_at - later) / DAY == pytest.approx(172.694, abs=1e-3)
         assert rows(stack, query, id=other) == [(50.0, START, None)]
         assert _events(stack, "knowledge_reinforced") == [("knowledge_reinforced", used)]
+
+    def test_memorybank_adds_a_day_a_recall(self, stack: Stack, walk: Walk) -> None:
+        """S = 1, recalled at day 2: strength 2, weight .6065 at day 3 and .2231 at day 5, forgotten 4.6 days after."""
+        walk.policy = PRESETS["memorybank"]
+        put_policy(stack.app, stack.tenant_id, user_id=None, preset="memorybank", policy=walk.policy)
+        recalled = _knowledge(stack, "Maya plays tennis.")
+        with stack.app.transaction(stack.tenant_id) as connection:
+            connection.execute(text("update memoryos.knowledge set strength_days = 1"))
+        set_clock(stack, START + 2 * DAY)
+        _access(stack, "knowledge", [recalled], START + 2 * DAY)
+        _apply(walk)
+        weights = {}
+        for day in (3, 5):
+            set_clock(stack, START + day * DAY)
+            ((weights[day], strength, forget_at),) = rows(
+                stack, "select weight, strength_days, forget_at from memory_v1.knowledge"
+            )
+
+        assert (strength, weights) == (2.0, pytest.approx({3: 0.6065, 5: 0.2231}, abs=5e-5))
+        assert (forget_at - START) / DAY == pytest.approx(2 + 2 * 2.3026, abs=1e-3)
 
     def test_strength_is_capped_and_held_knowledge_never_due(self, stack: Stack, walk: Walk) -> None:
         """A year is the most; pinned and important rows get no moment of forgetting; forgotten rows nothing."""

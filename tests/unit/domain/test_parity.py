@@ -3,12 +3,14 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from pydantic import ValidationError
 
 from memoryos_pipeline.domain.forgetting import Hold, ends_at, lifetime_days, strengthened, weight
 from memoryos_pipeline.domain.heat import Heat, Moment, cools_at_tick, heat_at, is_promoted, touch_at
 from memoryos_pipeline.domain.paging import TurnMark, plan_pages
 from memoryos_pipeline.domain.policies import Policy
 from memoryos_pipeline.domain.policies_presets import PRESETS
+from memoryos_pipeline.models.answer_shapes import SummaryAnswer
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -70,6 +72,13 @@ class TestBaiLab:
 
         assert chosen == ("paper", "L", "lowest_heat")
         assert lifetime_days(self.POLICY) is None
+
+    def test_lists_are_bounded(self) -> None:
+        """A hundred statements of each side, the oldest go first; 2,000 warm pages; at most two themes a page."""
+        assert (self.POLICY.knowledge_capacity, self.POLICY.capacity_victim) == (100, "oldest")
+        assert self.POLICY.warm_capacity_pages == 2_000
+        with pytest.raises(ValidationError):
+            SummaryAnswer(summary="s", keywords=[], topics=["a", "b", "c"], continues=False)
 
 
 class TestAMem:
