@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 
 import pytest
+from sqlalchemy import text
 
 from memoryos_pipeline.domain.ids import scope_id
 from memoryos_pipeline.domain.policies import Policy
@@ -59,6 +60,21 @@ class TestDate:
             assert content == f"[2025-01-01] Maya: {said}"
             assert event_at == datetime.fromisoformat(f"{day}T00:00:00+09:00"), user
             assert (precision, turn_at, recorded_at, first, last) == ("day", NEW_YEAR, READ, NEW_YEAR, NEW_YEAR)
+
+    def test_the_day_is_told_as_it_was_told(self, walk: Walk) -> None:
+        """Whatever zone it is read in: the day is the speaker's, now and as of then; a month is a month."""
+        told = {"I moved to Kyoto yesterday.": "2024-12-31", "I met Ken in October 2023 in Oslo.": "2023-10"}
+        for name, said in enumerate(told):
+            walk.seal(said, start=NEW_YEAR, conversation=str(name))
+        _learn(walk)
+        views = ("knowledge", "knowledge_history", f"knowledge_as_of('{READ.isoformat()}')")
+        for zone in ("UTC", "Asia/Tokyo", "America/New_York"):
+            for view in views:
+                query = text(f"select content, event_on from memory_v1.{view}")
+                with walk.stack.app.transaction(walk.stack.tenant_id) as connection:
+                    connection.execute(text(f"set local time zone '{zone}'"))
+                    found = {row.content.partition(": ")[2]: row.event_on for row in connection.execute(query)}
+                assert found == told, (zone, view)
 
     def test_a_date_in_a_quotation_does_not_move_the_turn(self, walk: Walk) -> None:
         """What somebody else's letter calls yesterday changes nothing about when it was told."""
