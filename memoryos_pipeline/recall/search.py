@@ -19,6 +19,7 @@ from memoryos_pipeline.recall.doubt import find_doubt
 from memoryos_pipeline.recall.features import Candidates, build_candidates
 from memoryos_pipeline.recall.filters import ANYTHING, Filters, Gate, read_gate
 from memoryos_pipeline.recall.gather import KINDS, Arms, Evidence, gather
+from memoryos_pipeline.recall.links import PROFILES, with_links
 from memoryos_pipeline.recall.parity import rank_as
 from memoryos_pipeline.recall.parts import RecallParts
 from memoryos_pipeline.recall.question import Question, read_question
@@ -86,6 +87,8 @@ def search(parts: RecallParts, tenant_id: UUID, ask: Ask) -> Retrieval:
         evidence = gather(connection, key, reading.question, frame=reading.frame, arms=arms)
         candidates = build_candidates(evidence, policy)
         ranked = _rank(evidence, candidates, ask, policy, gate=arms.gate)
+        if (ask.profile or policy.ranking) in PROFILES:
+            ranked = with_links(connection, key, ranked)
         results = describe(connection, key, ranked, limit=ask.limit)
     if reading.vector is not None and not len(evidence.dense.owners) and evidence.has_indexed_turns:
         reading.degraded.append(DEGRADED_NO_VECTORS)

@@ -17,6 +17,16 @@ PUT = text("""
     on conflict (tenant_id, source_id, target_id, type) do update
        set weight = excluded.weight, reason = excluded.reason
 """)
+READ_OF = text("""
+    with ends as (
+        select source_id, target_id, weight from memoryos.knowledge_link
+         where tenant_id = :tenant_id and source_id = any(cast(:ids as uuid[]))
+        union all
+        select target_id, source_id, weight from memoryos.knowledge_link
+         where tenant_id = :tenant_id and target_id = any(cast(:ids as uuid[])))
+    select source_id, target_id, max(weight) as weight from ends group by source_id, target_id
+     order by source_id, target_id
+""")
 # A link without direction is two rows; when one end drops it, the other end loses it too.
 DROP_WEAKEST = text("""
     with ranked as (
@@ -57,3 +67,9 @@ def drop_weakest_links(
     """Leave each of these rows at most `cap` links of a type, the weakest dropped at both ends."""
     values = {"tenant_id": tenant_id, "ids": list(ids), "type": link_type, "cap": cap}
     connection.execute(DROP_WEAKEST, values)
+
+
+def read_links_of(connection: Connection, tenant_id: UUID, ids: Sequence[UUID]) -> list[tuple[UUID, UUID, float]]:
+    """Return (row, row it is linked to, weight of the strongest link) of these rows, in either direction."""
+    rows = connection.execute(READ_OF, {"tenant_id": tenant_id, "ids": list(ids)})
+    return [(row.source_id, row.target_id, row.weight) for row in rows]

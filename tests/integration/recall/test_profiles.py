@@ -15,6 +15,11 @@ TICKS = text("""
     with ticked as (update memoryos.scope set heat_ticks = heat_ticks + 7)
     update memoryos.page set heat = 1, heat_at = memoryos.now() - interval '1 year'
 """)
+LINK = text("""
+    insert into memoryos.knowledge_link (tenant_id, scope_id, source_id, target_id, type, weight, reason, created_by)
+    select tenant_id, scope_id, knowledge_id, :target, 'similar', 0.8, 'marathon', 'test'
+      from memoryos.knowledge where knowledge_id = :source
+""")
 TALK = (
     ("Maya", "I finished the marathon in four hours."),
     ("Leo", "How was your marathon, did it rain?"),
@@ -66,6 +71,36 @@ class TestHeat:
 
         assert warmth["ema_tick"] == pytest.approx(0.9**7)
         assert warmth["ema_time"] < 1e-9
+
+
+class TestLinks:
+    def test_what_a_hit_is_linked_to_comes_along(self, stack: Stack) -> None:
+        """A-Mem follows the links of its best statements one step; nobody else does, and forgetting is not undone."""
+        remember(stack, *TALK)
+        hits = [know(stack, f"marathon number {n} in four hours", seq=1) for n in range(10)]
+        friend, stranger, gone = (
+            know(stack, content, seq=3, **more)
+            for content, more in (
+                ("a lemon cake was baked", {}),
+                ("a lesson was cancelled", {}),
+                ("a pie was baked", {"superseded_by": hits[0]}),
+            )
+        )
+        with stack.app.transaction(stack.tenant_id) as connection:
+            for target in (friend, gone):
+                connection.execute(LINK, {"source": hits[0], "target": target})
+        found = {}
+        for name in ("a_mem", "default"):
+            asked = ask("marathon", profile=name, kinds=("knowledge",), limit=50)
+            found[name] = {each.owner_id: each for each in search(recall_parts(stack), stack.tenant_id, asked).results}
+        lifted, seed = found["a_mem"][friend], found["a_mem"][hits[0]]
+
+        assert lifted.score == pytest.approx(max(0.8 * seed.score, lifted.score - lifted.signals["link"]))
+        assert sum(lifted.signals.values()) == pytest.approx(lifted.score)
+        assert lifted.score > found["a_mem"][stranger].score
+        assert "link" not in found["a_mem"][stranger].signals
+        assert gone not in found["a_mem"]
+        assert all("link" not in each.signals for each in found["default"].values())
 
 
 class TestNotSaid:
