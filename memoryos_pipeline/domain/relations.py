@@ -33,6 +33,11 @@ class Triple:
     target: str
     target_type: str
 
+    @property
+    def ends(self) -> tuple[tuple[str, str], tuple[str, str]]:
+        """Both ends, each a name and a type."""
+        return (self.source, self.source_type), (self.target, self.target_type)
+
 
 def triples_of(candidate: Candidate) -> tuple[Triple, ...]:
     """Return what a statement relates: what its model gave, or else what follows from its slot and whom it names."""

@@ -1,6 +1,7 @@
 """Writes everything one merged page changes, in the transaction that holds the scope's lock."""
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import or_
@@ -23,7 +24,7 @@ from memoryos_pipeline.stages.merge_thought import Thought, terms_of
 from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.store.candidates import Found
 from memoryos_pipeline.store.clock import read_now
-from memoryos_pipeline.store.entities import count_mentions
+from memoryos_pipeline.store.entities import put_mentions
 from memoryos_pipeline.store.events import Event, record_events
 from memoryos_pipeline.store.knowledge import Origin, PageInLine, add_sources, count_live, load_truths, write_plan
 from memoryos_pipeline.store.ledger import owe
@@ -162,19 +163,22 @@ class PageSave:
         owe(self._connection, self._lease.tenant_id, owed, max_attempts=self._parts.max_attempts)
 
     def _write_entities(self, plan: Plan, thoughts: Mapping[int, Thought]) -> None:
-        """Count who and what is named, store what new statements relate, and end what stood on those retired.
+        """Store whom statements name and what new ones relate, and end what stood on those that are retired.
 
         Relations end with their statements whatever the policy is now.
         """
         graph = self._parts.policy.graph
+        related = {n: triples_of(thoughts[n].candidate) for n, _ in plan.added} if graph == "triples" else {}
         if graph != "off":
-            count_mentions(*self._key, [named for one in thoughts.values() for named in one.candidate.entities])
-        if graph == "triples":
-            stated = {
-                truth.knowledge_id: (triples_of(thoughts[n].candidate), truth.valid_from, truth.valid_to)
-                for n, truth in plan.added
-            }
-            put_relations(*self._key, stated=stated)
+            said = [*((truth.knowledge_id, n) for n, truth in plan.added), *plan.supported]
+            named: dict[UUID, list[tuple[str, str]]] = defaultdict(list)
+            for knowledge_id, n in said:
+                named[knowledge_id] += thoughts[n].candidate.entities
+                named[knowledge_id] += [end for triple in related.get(n, ()) for end in triple.ends]
+            put_mentions(*self._key, named=named)
+        if related:
+            rows = {truth.knowledge_id: (related[n], truth.valid_from, truth.valid_to) for n, truth in plan.added}
+            put_relations(*self._key, stated=rows)
         if plan.changed:
             follow_knowledge(self._connection, self._lease.tenant_id, [truth.knowledge_id for truth in plan.changed])
 

@@ -60,6 +60,7 @@ TABLES_OF_A_PART = {
     "knowledge_source": ("knowledge", "knowledge_id"),
     "turn_left": ("conversation", "conversation_id"),
     "knowledge_note": ("knowledge", "knowledge_id"),
+    "mention": ("knowledge", "knowledge_id"),
     "dead_letter": ("work", "work_id"),
 }
 """Tables whose rows belong to a row of a memory: the parent and the column that names it."""

@@ -101,6 +101,15 @@ PURGE_VERDICTS = text("""
      where tenant_id = :tenant_id and scope_id = :scope_id
        and (new_knowledge_id = any(cast(:ids as uuid[])) or old_knowledge_id = any(cast(:ids as uuid[])))
 """)
+PURGE_NAMES = text("""
+    delete from memoryos.entity e
+     where e.tenant_id = :tenant_id and e.scope_id = :scope_id
+       and e.entity_id in (select m.entity_id from memoryos.mention m
+                            where m.tenant_id = :tenant_id and m.knowledge_id = any(cast(:ids as uuid[])))
+       and not exists (select from memoryos.mention m
+                        where m.tenant_id = :tenant_id and m.entity_id = e.entity_id
+                          and m.knowledge_id <> all(cast(:ids as uuid[])))
+""")
 PURGE = text("""
     delete from memoryos.knowledge where tenant_id = :tenant_id and knowledge_id = any(cast(:ids as uuid[]))
 """)
@@ -292,7 +301,7 @@ def purge_due(connection: Connection, tenant_id: UUID, scope_id: UUID, *, limit:
     ids = list(connection.execute(FIND_PURGEABLE, {**key, "limit": limit}).scalars())
     if ids:
         remove_index_rows(connection, tenant_id, "turn", mark_turns_of(connection, tenant_id, ids))
-        for statement in (DROP_TRAITS, TRIM_TRAITS, PURGE_VERDICTS, PURGE, DROP_ANSWERS):
+        for statement in (DROP_TRAITS, TRIM_TRAITS, PURGE_VERDICTS, PURGE_NAMES, PURGE, DROP_ANSWERS):
             connection.execute(statement, {**key, "ids": ids})
     return ids
 

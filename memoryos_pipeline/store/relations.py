@@ -9,7 +9,7 @@ from sqlalchemy import Connection, text
 
 from memoryos_pipeline.domain.ids import derive_id
 from memoryos_pipeline.domain.relations import Triple
-from memoryos_pipeline.store.entities import count_mentions, normalize_name
+from memoryos_pipeline.store.entities import entity_id, normalize_name
 
 PUT = text("""
     insert into memoryos.relation (tenant_id, relation_id, scope_id, source_id, name, target_id, knowledge_id,
@@ -32,10 +32,7 @@ def put_relations(
     connection: Connection, tenant_id: UUID, scope_id: UUID, *,
     stated: Mapping[UUID, tuple[Sequence[Triple], datetime, datetime | None]],
 ) -> None:  # fmt: skip
-    """Store the triples of statements (id to triples, since when, until when), with the entities they name."""
-    triples = [triple for found, _, _ in stated.values() for triple in found]
-    named = [(triple.source, triple.source_type) for triple in triples]
-    count_mentions(connection, tenant_id, scope_id, named + [(one.target, one.target_type) for one in triples])
+    """Store the triples of statements (id to triples, since when, until when); the entities at their ends are there."""
     rows = [
         {**_row(scope_id, knowledge_id, triple), "tenant_id": tenant_id, "valid_from": since, "valid_to": until}
         for knowledge_id, (found, since, until) in stated.items()
@@ -52,8 +49,8 @@ def follow_knowledge(connection: Connection, tenant_id: UUID, ids: Iterable[UUID
 
 
 def _row(scope_id: UUID, knowledge_id: UUID, triple: Triple) -> dict[str, Any]:
-    source = derive_id("entity", scope_id, normalize_name(triple.source), triple.source_type)
-    target = derive_id("entity", scope_id, normalize_name(triple.target), triple.target_type)
+    source = entity_id(scope_id, triple.source, triple.source_type)
+    target = entity_id(scope_id, triple.target, triple.target_type)
     return {
         "relation_id": derive_id("relation", knowledge_id, source, triple.name, target),
         "scope_id": scope_id, "knowledge_id": knowledge_id, "source_id": source, "target_id": target,

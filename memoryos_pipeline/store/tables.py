@@ -204,6 +204,10 @@ entity = _table(
     key="tenant_id:uuid entity_id:uuid",
     required="scope_id:uuid name:text name_norm:text type:text mentions:integer created_at:moment",
 )
+mention = _table(
+    "mention",
+    key="tenant_id:uuid knowledge_id:uuid entity_id:uuid",
+)
 relation = _table(
     "relation",
     key="tenant_id:uuid relation_id:uuid",

@@ -45,6 +45,7 @@ insert into memoryos.verdict (tenant_id, verdict_id, scope_id, decision, new_kno
 values (:tenant, :verdict, :scope, 'UPDATE', :new, :old, :canary, :canary, 'rule');
 insert into memoryos.entity (tenant_id, entity_id, scope_id, name, name_norm, type)
 values (:tenant, :segment, :scope, :canary, :canary, 'person'), (:tenant, :page, :scope, 'Busan', 'busan', 'place');
+insert into memoryos.mention (tenant_id, knowledge_id, entity_id) values (:tenant, :new, :segment), (:tenant, :new, :page);
 insert into memoryos.relation (tenant_id, relation_id, scope_id, source_id, name, target_id, knowledge_id, valid_from)
 values (:tenant, :verdict, :scope, :segment, :canary, :page, :new, now());
 insert into memoryos.trait (tenant_id, scope_id, actor, dimension, level, confidence, knowledge_ids)

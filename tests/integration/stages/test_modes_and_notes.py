@@ -15,6 +15,7 @@ from memoryos_pipeline.models.hashing import HashingEmbedder
 from memoryos_pipeline.readmodels.relations import Walk, walk_relations
 from memoryos_pipeline.stages.embed import embed
 from memoryos_pipeline.stages.undo_verdict import undo_verdict
+from memoryos_pipeline.store.forgetting import purge_due
 from tests.conftest import Stack
 from tests.integration.stages.cold import Cold
 from tests.stub_server.server import StubServer
@@ -132,6 +133,26 @@ class TestRelate:
         cold.work()
         assert self._walk(cold) == []
         assert cold.rows("select name, type, mentions from memoryos.entity order by 1, 2") == before
+
+    def test_a_name_is_gone_with_the_last_statement_that_says_it(self, cold: Cold) -> None:
+        """Hidden while they are forgotten, deleted with them; who is named elsewhere stays."""
+        cold.page("My sister Mina works as a nurse.", "quiet> ok", "My sister Mina lives in Leeds.")
+        cold.page("My boss Otto hates coffee.", day=1)
+        cold.work()
+        names = "select distinct name from memory_v1.entities where type in ('sister', 'boss') order by 1"
+        assert cold.rows(names) == [("Mina",), ("Otto",)]
+
+        for said, left in (("nurse", ["Mina", "Otto"]), ("Leeds", ["Otto"]), ("Otto", [])):
+            [(scope,)] = cold.rows("""
+                update memoryos.knowledge
+                   set status = 'forgotten', forgotten_at = memoryos.now(), purge_at = memoryos.now()
+                 where content like '%' || :said || '%' returning scope_id
+            """, said=said)  # fmt: skip
+            assert cold.rows(names) == [(name,) for name in left]
+            with cold.stack.app.transaction(cold.tenant_id) as connection:
+                purge_due(connection, cold.tenant_id, scope, limit=10)
+            kept = "select distinct name from memoryos.entity where type in ('sister', 'boss') order by 1"
+            assert cold.rows(kept) == [(name,) for name in left]
 
     def test_names_lead_on_step_by_step(self, cold: Cold) -> None:
         """From a place to who lives there, and on to whom they know; two of one name and kind of tie are two."""
