@@ -15,7 +15,8 @@ from memoryos_pipeline.domain.policies_presets import PRESETS
 from memoryos_pipeline.domain.policies_words import describe, duration
 from memoryos_pipeline.domain.simulation import Habit, simulate
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 PAGE = (DOCS / "mechanisms.md").read_text(encoding="utf-8")
 
 
@@ -35,7 +36,7 @@ class TestPage:
         known = set(Policy.__dataclass_fields__)
         named = set(re.findall(r"`([a-z]+(?:_[a-z]+)+)`", PAGE))
         others = {"fifo_batch", "fifo_one", "token_budget", "ema_time", "ema_tick", "exp_rate", "ebbinghaus_strength",
-                  "bounded_bias", "as_of", "pages_as_of", "knowledge_as_of", "forget_braked", "a_mem", "entity_link", "entity_link",
+                  "bounded_bias", "as_of", "pages_as_of", "knowledge_as_of", "forget_braked", "a_mem", "entity_link",
                   "bai_lab"}  # fmt: skip
 
         assert named - known - others == set()
@@ -50,6 +51,21 @@ class TestPage:
             shown = CliRunner().invoke(app, [*verbs, "--help"])
             assert shown.exit_code == 0, line
             assert all(word in shown.output for word in words if word.startswith("--")), line
+
+
+class TestParity:
+    def test_every_mechanism_has_its_tests_and_settings(self) -> None:
+        """A row of the matrix names tests and settings there are, and every preset but the default has rows."""
+        matrix = (DOCS / "parity.md").read_text(encoding="utf-8")
+        named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", matrix)
+        missing = [f"{path}::{test}" for path, test in named if f"def {test}(" not in (ROOT / path).read_text()]
+        settings = set(re.findall(r"`([a-z_]+)(?:=\w+)?`", matrix))
+        known = {*Policy.__dataclass_fields__, *PRESETS, "profile", "memoryos"}
+
+        assert len(named) > 30
+        assert missing == []
+        assert settings - known == set()
+        assert all(f"| `{name}` |" in matrix for name in PRESETS if name != "default")
 
 
 class TestSimulate:
