@@ -22,7 +22,7 @@ _STILL = (
 _HAVE = r"(?:have |'ve |’ve )?"
 _BE = r"(?:'m|’m|'re|’re| am| are|'ve been|’ve been| have been| was always)"
 _NO_MORE = r"(?:no longer|(?:don['’]?t|do not|won't|can't|cannot|never)(?: \w+ly)?(?: want to| need to)?)"
-_STOP = r"(?:give up|gave up|given up|giving up|quit|quitted|stop(?:ped)?|drop(?:ped)?|cut out|done with|through with|finished with|abandon(?:ed)?|ceased|kicked|packed in)"
+_STOP = r"(?:give up|gave up|given up|giving up|quit|quitted|stop(?:ped)?|drop(?:ped)?(?! off| by| in)|cut out|done with|through with|finished with|abandon(?:ed)?|ceased|kicked|packed in)"
 _ROUTINE = r"(?= ?(?:[^.;!?]*\b(?:every|each|twice|once a|times a|daily|weekly|on (?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|in the (?:evenings?|mornings?)|at the moment|for now|these days|regularly|right now|until further)\b))"
 _JOBS = (
     r"(?:teacher|engineer|nurse|midwife|doctor|physician|surgeon|paramedic|designer|developer|programmer|technician|lawyer|accountant|chef"
@@ -34,7 +34,7 @@ _JOBS = (
 )
 _FOODS = "meat|fish|dairy|gluten|eggs|pork|beef|seafood|poultry|chicken"
 _PETS = r"(?:dog|cat|puppy|kitten|pup|parrot|rabbit|bunny|hamster|guinea pig|turtle|tortoise|horse|pony|budgie|canary|ferret|pet|goldfish|snake|gecko|hen)"
-_PET_NAME = r"(?P<v>[A-Z][\w'’-]+)"
+_PET_NAME = r"(?P<v>(?!(?:I|We|It|He|She|They|You|This|That|There|My|Our|Your|Easter|Christmas)\b)[A-Z][\w'’-]+)"
 _DRINKS = (
     r"(?P<v>(?:(?:green|black|white|peppermint|mint|chamomile|camomile|herbal|ginger|oolong|jasmine|lemon|rooibos|iced|oat|soy|almond|hot|earl|orange|apple|barley|fruit|nettle) )?"
     r"(?:coffee|espresso|cappuccino|latte|americano|tea|rooibos|chai|matcha|cocoa|chocolate|milk|juice|grey|gray|smoothies?|kombucha|decaf|yerba mate))\b"
@@ -102,7 +102,7 @@ _RULES = rules(
     ("plan", 0.55, rf"\b(?:I|[Ww]e)(?:'m|’m|'re|’re|'ve|’ve| am| are| have)?(?: \w+ly| just| now| also)? (?:plan|planning|planned|book|booked|booking|reserved|organi[sz]ed|organi[sz]ing|looking forward to|intend|want|hope|hoping)(?: to (?:go|visit|travel|fly|see))?(?: (?:a|an|our|my|the|some))?(?: \w+)?(?: {_TRIP})?(?: (?:to|in|for))? {_PLACE}", "planned"),
     ("plan", 0.55, rf"\b(?:I|[Ww]e){_HAVE}? ?(?:decided on|settled on) {_THING}", "planned"),
     ("plan", 0.55, rf"\b(?:I|[Ww]e){_HAVE}? ?(?:decided against|ruled out|dropped the idea of) {_THING}", "dropped", True),
-    ("pet", 0.6, rf"(?:^(?:[A-Z][a-z]+ly,? |Yesterday,? |Today,? )?|[,;.] |\b(?:our|my|poor|sweet|old|dear) (?:\w+ )?){_PET_NAME} (?:sadly |finally |just |has |had |was |is )*(?:passed|died|dead|put (?:down|to sleep)|ran away|run away|(?:been )?rehomed|(?:been )?adopted by|gone|crossed|no longer (?:with|ours|lives)|(?:lives|living|stays|staying|moved in) (?:now )?with)\b", "gone", True),
+    ("pet", 0.6, rf"(?:^(?:[A-Z][a-z]+ly,? |Yesterday,? |Today,? )?|[,;.] |\b(?:our|my|poor|sweet|old|dear) (?:\w+ )?){_PET_NAME} (?:sadly |finally |just |has |had |was |is )*(?:passed|died|dead|put (?:down|to sleep)|ran away|run away|(?:been )?rehomed|(?:been )?adopted by|gone(?! down| up| on| off| to|\w)|crossed (?:the|over)|no longer (?:with|ours|lives)|(?:lives|living|stays|staying|moved in) (?:now )?with)\b", "gone", True),
     ("pet", 0.6, rf"\b(?:give|gave|given|giving) {_PET_NAME} (?:away|up|to)\b|\b(?:no longer have|don't have|lost|rehomed|said goodbye to|put down|buried|parted with) (?:our (?:\w+ )?|my (?:\w+ )?)?(?P<w>[A-Z][\w'’-]+)", "gone", True),
     ("pet", 0.6, rf"\b(?:I|[Ww]e|[Mm]y|[Oo]ur)\b{_GAP.replace('my|his', 'his')}[^.;]*?\b{_PETS}(?: is| was|,)? (?:called|named|by the name of) {_PET_NAME}", "has"),
     ("pet", 0.6, rf"\b(?:I|[Ww]e)\b[^.;]*?\b{_PETS}\b[^.;]*?\b(?:named|called|call|calling|name) (?:her|him|it|them) {_PET_NAME}", "has"),
@@ -112,8 +112,8 @@ _RULES = rules(
     ("habit", 0.6, rf"\bI(?:'ve|’ve| have) (?:finally |just |completely |\w+ly )*(?:{_STOP})(?: on)?(?: (?:doing|taking|learning|studying|practi[sc]ing|playing|going(?: to)?|using))? {_THING}", "quit", True),
     ("habit", 0.6, rf"\b(?:I|[Ww]e) (?:no longer (?:do|take|need|go|play|learn|study|use|practi[sc]e|attend)|(?:don't|do not|don’t) (?:do|take|need|go|play|learn|study|use|practi[sc]e)(?= [^.;]*(?:any ?more|any longer|these days|now)\b)) {_THING}", "quit", True),
     ("habit", 0.6, rf"\b(?:I(?:'m|’m| am)|[Ww]e(?:'re| are)) (?:no longer|not) (?:doing|taking|learning|studying|playing|going|on|using|practi[sc]ing) {_THING}", "quit", True),
-    ("habit", 0.6, rf"\b(?:took|taken|take) me off {_THING}|\bI(?:'m|’m| am) off (?:the )?(?P<w>[^,.;:!?()]{{2,40}}?)(?= since|[,.;]|$| now| for good)", "quit", True),
-    ("habit", 0.6, rf"\b(?:put|started) me on {_THING}|\b(?:prescribed|gave) me (?P<w>[^,.;:!?()]{{2,40}}?)(?=[,.;]|$| for\b)", "does"),
+    ("habit", 0.6, rf"\b(?:took|taken|take) me off {_THING}|\bI(?:'m|’m| am) off (?!to\b|work\b|on\b|for\b)(?:the )?(?P<w>[^,.;:!?()]{{2,40}}?)(?= since|[,.;]|$| now| for good)", "quit", True),
+    ("habit", 0.6, rf"\b(?:put|started) me on {_THING}|\b(?:prescribed me|gave me(?= [^,.;]*(?:pills?|tablets?|drops|cream|medic\w+|antibiotics?|injections?|shots?|syrup|inhaler|vitamins?|supplements?))) (?P<w>[^,.;:!?()]{{2,40}}?)(?=[,.;]|$| for\b)", "does"),
     ("habit", 0.6, rf"{_I}{_STILL}(?:took up|taken up|taking up|signed up for|enrolled in|joined a|started|begun|began|got into)(?: (?:to (?:do|learn|play|study|take)|doing|learning|taking|playing|studying|practi[sc]ing))? (?!at\b|to\b|with\b|as\b|by\b|work){_THING}", "does"),
     ("habit", 0.6, rf"\b(?:I(?:'m|’m| am)|[Ww]e(?:'re| are)) {_STILL}(?:learning|studying|practi[sc]ing|teaching myself)(?: to (?:play|speak))? {_THING}", "does"),
     ("habit", 0.6, rf"\bI {_STILL}(?:learn|study|practi[sc]e) {_THING}", "does"),
@@ -128,9 +128,9 @@ _RULES = rules(
     ("attitude", 0.6, rf"\bI(?:'m|’m| am|'ve been)(?: really| so| super| very| also| quite| such| \w+ly)* (?:a (?:big |huge |great |real )?(?:fan of|lover of)|into|fond of|crazy about|mad about|keen on|hooked on|obsessed with) {_THING}", "likes"),
 )  # fmt: skip
 _FRAMES = (
-    frame("drink", 0.5, r"\b(?:mornings?|breakfast|every day|each day|my day|usual|instead of|wake up|after waking)\b|\bswitch(?:ed)? (?:from|to)\b", _DRINKS),
+    frame("drink", 0.5, r"\b(?:mornings?|breakfast|every day|each day|my day|usual|instead of|wake up|waking|get(?:ting)? up|out of bed|first thing)\b|\bswitch(?:ed)? (?:from|to)\b", _DRINKS),
     frame("commute", 0.5, r"\b(?:to (?:work|the office|my (?:office|job))|commut\w+|get to work)\b", _VEHICLES),
-    frame("car", 0.5, r"\b(?:drive|drives|driving|my (?:\w+ )?car|our (?:\w+ )?car|own|owned|we have|i have|['’]ve got|have got|bought|buy|traded|swapped|replace|sold|new car)\b", _CARS),
+    frame("car", 0.5, r"\b(?:drive|drives|driving|my (?:\w+ )?car|our (?:\w+ )?car|own|owned|we have|i have|['’]ve got|have got|bought|buy|traded|swap(?:ped)?|replaced?|sold|new car|my ride|we['’]ve had|i['’]ve had|had (?:my|our)|driveway|garage|get around|picked up|upgrad\w+|i['’]?m in an?|runabout|wheels)\b", _CARS),
 )  # fmt: skip
 _PERSON = (
     r"(?:mother|mom|mum|father|dad|parents?|brother|sister|siblings?|wife|husband|partner|son|daughter|kids?|child|children|niece|nephew|cousin|uncle|aunt"
@@ -143,7 +143,7 @@ GRAMMAR = Grammar(
     frames=_FRAMES,
     left_before=re.compile(
         r"\b(?:instead of|rather than|no more|no longer|not|n't|n’t|stopped(?: (?:having|taking|drinking|using|driving|riding))?|quit|gave up|given up|got rid of"
-        r"|getting rid of|sold|left|replaced?|traded|swapped|ditched|dropped|from|used to (?:have|drink|take|drive|own)|off|scrapped|switched from|goodbye to)"
+        r"|getting rid of|sold|left|replaced?|traded|swapped|ditched|dropped|from|used to (?:have|drink|take|drive|own)|off|scrapped|switched from|goodbye(?: to)?|bye bye|(?:place|spot) of|used to mean|hung up|rented|hired|test[ -]drove|tried|learned to drive in|sold me on)"
         r"(?: (?:having|taking|drinking|using|driving|being|working as|a|an|the|my|our|old|daily|morning|by|usual))*\s*$",
         re.IGNORECASE,
     ),

@@ -1,7 +1,7 @@
 """The shapes rules about statements are written in: patterns that set an attribute, and frames of a cue and items."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 
@@ -60,3 +60,8 @@ def rules(*rows: tuple[Any, ...]) -> tuple[Rule, ...]:
 def frame(attribute: str, importance: float, cue: str, item: str) -> Frame:
     """Return a frame; letters of either case match."""
     return Frame(attribute, importance, re.compile(cue, re.IGNORECASE), re.compile(item, re.IGNORECASE))
+
+
+def spoken(grammar: Grammar, first: tuple[Rule, ...], last: tuple[Rule, ...]) -> Grammar:
+    """Return a grammar with the looser rules of spoken language around its own."""
+    return replace(grammar, rules=(*first, *grammar.rules, *last))

@@ -7,9 +7,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from memoryos_pipeline.domain import statements_en, statements_ja, statements_ko, statements_zh
+from memoryos_pipeline.domain import (
+    statements_en,
+    statements_ja,
+    statements_ko,
+    statements_spoken_en,
+    statements_spoken_ja,
+    statements_spoken_ko,
+    statements_spoken_zh,
+    statements_zh,
+)
 from memoryos_pipeline.domain.statements import is_about_speaker
-from memoryos_pipeline.domain.statements_rules import Frame, Grammar, Rule
+from memoryos_pipeline.domain.statements_rules import Frame, Grammar, Rule, spoken
 
 MAX_VALUE_CHARACTERS = 60
 MAX_VALUE_WORDS = 5
@@ -27,19 +36,27 @@ class Slot:
 
 
 _GRAMMARS = {
-    "en": statements_en.GRAMMAR, "ja": statements_ja.GRAMMAR, "ko": statements_ko.GRAMMAR, "zh": statements_zh.GRAMMAR,
+    "en": spoken(statements_en.GRAMMAR, statements_spoken_en.FIRST, statements_spoken_en.LAST),
+    "ja": spoken(statements_ja.GRAMMAR, statements_spoken_ja.FIRST, statements_spoken_ja.LAST),
+    "ko": spoken(statements_ko.GRAMMAR, statements_spoken_ko.FIRST, statements_spoken_ko.LAST),
+    "zh": spoken(statements_zh.GRAMMAR, statements_spoken_zh.FIRST, statements_spoken_zh.LAST),
 }  # fmt: skip
 _NEEDS_SPEAKER = frozenset({"en", "zh"})
 """Languages that name who speaks; the others leave it out."""
+_NOT_PEOPLE = frozenset({"habit", "plan", "allergy"})
+_HELD = frozenset({"residence", "employer", "occupation", "relationship"})
 _ONE_AT_A_TIME = frozenset({"residence", "employer", "occupation", "favourite"})
 
 _PRONOUN_WORDS = """it that this them these those you him her me us there here one what how when where everything
 something anything what's your his their to あれ これ それ ここ そこ あそこ 家 そっち こちら あなた 거기 여기 저기 이거 그거 저거
 그것 집 당신 너 내일 오늘 어제 때 것 她 他 它 你 你们 他们 这个 那个 这里 那里 这 那 회사 직장 학교 병원 会社 職場 学校 公司 单位 out work 학원 수업 교실 강좌 헬스장 일 仕事 工作"""
-_PRONOUNS = frozenset(_PRONOUN_WORDS.split())
+_PEOPLE_WORDS = """母 父 両親 兄 弟 姉 妹 夫 妻 息子 娘 祖父 祖母 おじ おば 叔父 叔母 いとこ 甥 姪 友人 友達 親友 同僚 上司 部下 隣の人 同居人
+医者 医師 先生 主治医 彼 彼女 彼ら みんな 誰か 엄마 어머니 아빠 아버지 부모님 형 누나 오빠 언니 동생 아내 남편 아들 딸 할머니 할아버지 이모 고모 삼촌 사촌 조카 친구 동료 상사 이웃
+룸메 의사 누가 사람 중간에 돼서 하게 거기서 못 他们让 医生 大夫 朋友 他们 她们"""
+_PRONOUNS = frozenset((_PRONOUN_WORDS + " " + _PEOPLE_WORDS).split())
 _LEAD = re.compile(
-    r"^(?:(?:to|the|a|an|my|our|any|some|all|eating|drinking|taking|playing) |(?:이제는?|지금은?|이젠|요즘은|올해는?|정말|사실|요즘|저는|나는|난|전|저도|나도|아직|그래도|그래서|그리고|근데|하지만|그런데) "
-    r"|毎日|毎朝|毎晩|毎食後に?|一日[一二三四五\d]+回|週に?[一二三四五\d]+回|当分|しばらく|医者に(?:言われて)?|夜に?|早上|晚上|早晨|下午|昨日|今日|先週|先月|去年|昨年|今年|来月|最近|もう|今|家族で|夫婦で|吃|喝|去(?!年))+(?=\S)",
+    r"^(?:(?:to|the|a|an|my|our|any|some|all|eating|drinking|taking|playing) |(?:이제는?|지금은?|이젠|오래|예전엔|예전에는|옛날엔|전에는|한때|또|나중에|요즘은|올해는?|정말|사실|요즘|저는|나는|난|전|저도|나도|아직|그래도|그래서|그리고|근데|하지만|그런데) "
+    r"|毎日|毎朝|毎晩|毎食後に?|一日[一二三四五\d]+回|週に?[一二三四五\d]+回|当分|しばらく|医者に(?:言われて)?|夜に?|早上|晚上|早晨|下午|上周|上个月|这周|本周|昨日|今日|先週|先月|去年|昨年|今年|来月|最近|もう|今|家族で|夫婦で|吃|喝|去(?!年))+(?=\S)",
     re.IGNORECASE,
 )
 _TAIL = re.compile(
@@ -74,7 +91,10 @@ _DATED_EVENT = (
 
 def find_slot(text: str, lang: str) -> Slot | None:
     """Return the replaceable attribute a statement sets, in whatever language its rules are, or None."""
-    return next(_found(text, lang), None)
+    found = list(_found(text, lang))
+    if found and found[0].negated:  # of "gave up Lyon and settled in Boston" the half that holds from now on
+        return next((slot for slot in found if not slot.negated and slot.attribute in _HELD), found[0])
+    return found[0] if found else None
 
 
 def find_slots(text: str, lang: str) -> tuple[Slot, ...]:
@@ -92,7 +112,7 @@ def _implied_by_diet(slot: Slot, lang: str) -> Iterator[Slot]:
 
 
 def _found(text: str, lang: str) -> Iterator[Slot]:
-    grammar = _GRAMMARS.get(lang, statements_en.GRAMMAR)
+    grammar = _GRAMMARS.get(lang, _GRAMMARS["en"])
     for frame in grammar.frames:
         if slot := _framed(frame, grammar, text, lang=lang):
             yield slot
@@ -138,6 +158,19 @@ def _is_own(grammar: Grammar, before: str, lang: str) -> bool:
     return is_about_speaker(before, lang)
 
 
+_AGENTS = re.compile(
+    r"\b(?:[Tt]he |[Mm]y |[Aa] )?(?:doctor|GP|specialist|dentist|physician|nurse|allergist)s?\b"
+    r"|(?:医者|医師|主治医|病院|(?:かかりつけの)?先生)(?:が|は|に|の)|(?:의사|병원)[가-힣 ]{0,5}?(?:이|가|은|는|에서)? |(?:医生|大夫|医院)"
+)
+"""Who may end something of the speaker's: a doctor takes them off a medicine."""
+
+
+def is_own_at(text: str, at: int, lang: str) -> bool:
+    """Tell whether a sentence is about who speaks where it names a thing, whoever did something to it."""
+    grammar = _GRAMMARS.get(lang, _GRAMMARS["en"])
+    return _is_own(grammar, _AGENTS.sub("", text[:at]), lang)
+
+
 def _is_own_by_itself(grammar: Grammar, match: re.Match[str], lang: str) -> bool:
     """Tell whether a phrase without a value begins with who speaks: "that was my brother, I have no allergies"."""
     has_value = match.re.groupindex.keys() & {"v", "w"}
@@ -150,7 +183,7 @@ def _is_left(grammar: Grammar, text: str, span: tuple[int, int]) -> bool:
 
 
 def _value_span(match: re.Match[str]) -> tuple[int, int]:
-    named = [name for name in ("v", "w") if name in match.re.groupindex and match[name]]
+    named = [name for name in ("v", "w", "x") if name in match.re.groupindex and match[name]]
     return match.span(named[0]) if named else match.span()
 
 
@@ -184,10 +217,11 @@ def _slot(rule: Rule, grammar: Grammar, match: re.Match[str]) -> Slot | None:
         none_of_many = rule.value == "none" and rule.attribute != "diet"
         attribute = f"{rule.attribute}|none" if none_of_many else rule.attribute
         return Slot(attribute, rule.value, rule.importance, negated=rule.negated)
-    value = normalize_value(groups.get("v") or groups.get("w") or "")
+    value = normalize_value(groups.get("v") or groups.get("w") or groups.get("x") or "")
     if rule.attribute == "habit":
         value = grammar.generic.sub("", value)
-    if not value or value in _PRONOUNS or value.split()[0] in _PRONOUNS:
+    is_person = rule.attribute in _NOT_PEOPLE and grammar.other.match(value) is not None
+    if not value or is_person or value in _PRONOUNS or value.split()[0] in _PRONOUNS:
         return None
     words = value.split()
     is_relative = rule.attribute == "occupation" and words[-1] in {"사람", "일"}

@@ -6,17 +6,30 @@ from collections.abc import Sequence
 from memoryos_pipeline.domain.knowledge import Candidate, Decision, Neighbour, Verdict
 from memoryos_pipeline.domain.language import detect_language
 from memoryos_pipeline.domain.links import is_dated, said_words
-from memoryos_pipeline.domain.statements_slots import find_slots
+from memoryos_pipeline.domain.statements_ends import (
+    find_thing,
+    known_thing,
+    names_somebody,
+    says_it_is_over,
+)
+from memoryos_pipeline.domain.statements_slots import find_slots, is_own_at
 
 
 def decide(candidate: Candidate, neighbours: Sequence[Neighbour]) -> Verdict:
     """Return the verdict on one candidate; the first rule that applies decides."""
     own = [neighbour for neighbour in neighbours if neighbour.actor == candidate.actor]
-    for rule in (_repeat, _all_denied, _same_slot, _opposed, _corrected):
+    for rule in (_repeat, _all_denied, _same_slot, _opposed, _ended, _corrected):
         verdict = rule(candidate, own)
         if verdict is not None:
             return verdict
     return Verdict(Decision.ADD, reason="nothing known about it")
+
+
+def bears_on(candidate: Candidate, neighbour: Neighbour) -> bool:
+    """Tell whether one of the two says that the known thing of the other is over."""
+    if neighbour.actor != candidate.actor:
+        return False
+    return _is_ended_by(candidate, neighbour) or _is_over_since(candidate, neighbour)
 
 
 def comparable(content: str) -> str:
@@ -86,6 +99,33 @@ def _opposed(candidate: Candidate, neighbours: Sequence[Neighbour]) -> Verdict |
             late = neighbour.turn_at > candidate.turn_at
             return Verdict(Decision.CLOSE, neighbour.knowledge_id, reason="no longer so", arrived_late=late)
     return None
+
+
+def _ended(candidate: Candidate, neighbours: Sequence[Neighbour]) -> Verdict | None:
+    """A statement that something is over ends the known thing it names, in whatever words; told late, it is history."""
+    for neighbour in sorted(neighbours, key=lambda n: -n.similarity):
+        late = neighbour.turn_at > candidate.turn_at
+        if _is_ended_by(candidate, neighbour):
+            return Verdict(Decision.CLOSE, neighbour.knowledge_id, reason="no longer so", arrived_late=late)
+        if late and _is_over_since(candidate, neighbour):
+            return Verdict(Decision.CLOSE, neighbour.knowledge_id, reason="over by now", arrived_late=True)
+    return None
+
+
+def _is_ended_by(candidate: Candidate, neighbour: Neighbour) -> bool:
+    held = known_thing(neighbour.slot, neighbour.slot_value)
+    return held is not None and _ends(candidate.content, candidate.actor, candidate.lang, thing=held)
+
+
+def _is_over_since(candidate: Candidate, neighbour: Neighbour) -> bool:
+    held = known_thing(candidate.slot, candidate.slot_value)
+    return held is not None and _ends(neighbour.content, neighbour.actor, candidate.lang, thing=held)
+
+
+def _ends(content: str, actor: str, lang: str, *, thing: str) -> bool:
+    said = said_words(content, actor)
+    at = find_thing(said, thing, lang)
+    return at >= 0 and says_it_is_over(said, lang) and not names_somebody(said, lang) and is_own_at(said, at, lang)
 
 
 def _things(content: str, actor: str, lang: str) -> dict[str, str]:

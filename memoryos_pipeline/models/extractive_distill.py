@@ -19,7 +19,8 @@ from memoryos_pipeline.domain.statements import (
     states_something,
 )
 from memoryos_pipeline.domain.statements_dates import EventTime, resolve_event
-from memoryos_pipeline.domain.statements_slots import Slot, find_dated_event, find_own_name, find_slot
+from memoryos_pipeline.domain.statements_ends import names_somebody, says_it_is_over
+from memoryos_pipeline.domain.statements_slots import Slot, find_dated_event, find_own_name, find_slot, is_own_at
 from memoryos_pipeline.domain.statements_topics import (
     Correction,
     find_correction,
@@ -61,10 +62,17 @@ class Statement:
     entities: tuple[tuple[str, str], ...]
 
     @property
+    def ends_something(self) -> bool:
+        """Whether who speaks says that something of theirs is over."""
+        text, lang = self.sentence.plain, self.lang
+        is_theirs = lang in ("ja", "ko") or (names_first_person(self.sentence) and is_own_at(text, len(text), lang))
+        return is_theirs and says_it_is_over(text, lang) and not names_somebody(text, lang)
+
+    @property
     def score(self) -> int:
         """How much there is to keep; what reaches KEEP_FROM_SCORE is kept."""
         marks = (
-            3 * (self.slot is not None or self.correction is not None),
+            3 * (self.slot is not None or self.correction is not None or self.ends_something),
             2 * (self.event is not None),
             min(2, len(self.topics)) + (topic_importance(self.topics) >= WEIGHTY),
             _is_own(self),
@@ -142,7 +150,7 @@ def dated_line(turn: Turn, text: str) -> str:
 
 
 def _is_full(statement: Statement) -> bool:
-    if statement.slot or statement.correction:
+    if statement.slot or statement.correction or statement.ends_something:
         return True
     text, lang = statement.sentence.plain, statement.lang
     is_dated = statement.event is not None and topic_importance(statement.topics) >= WEIGHTY

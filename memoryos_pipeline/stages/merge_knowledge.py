@@ -10,6 +10,7 @@ from memoryos_pipeline.domain.errors import InvalidOutputError, StaleReadError
 from memoryos_pipeline.domain.ids import derive_id
 from memoryos_pipeline.domain.knowledge import Candidate, Decision, Neighbour, Verdict
 from memoryos_pipeline.domain.links import is_dated
+from memoryos_pipeline.domain.statements_verdicts import bears_on
 from memoryos_pipeline.domain.truths import slots_near
 from memoryos_pipeline.domain.work import Lease
 from memoryos_pipeline.models.common_part import DATED, common_parts
@@ -123,11 +124,12 @@ def _said_before(earlier: Sequence[Thought], thought: Thought) -> Iterator[Neigh
 
 
 def _placed(parts: Parts, thought: Thought, around: Sequence[Neighbour]) -> Thought:
-    """Keep what is near; of it a model is shown the same slot first, then the nearest."""
+    """Keep what is near; of it a model is shown first what the statement may end, then the nearest."""
     contradicts, floor = thought.claim().contradicts, parts.policy.neighbour_floor
-    near = sorted(around, key=lambda one: (not contradicts(one.slot), -one.similarity, one.knowledge_id))
-    shown = [one for one in near if contradicts(one.slot) or one.similarity >= floor][: parts.policy.neighbours]
-    return replace(thought, near=tuple(near), neighbours=tuple(shown))
+    concerned = {one.knowledge_id for one in around if contradicts(one.slot) or bears_on(thought.candidate, one)}
+    near = sorted(around, key=lambda one: (one.knowledge_id not in concerned, -one.similarity, one.knowledge_id))
+    shown = [one for one in near if one.knowledge_id in concerned or one.similarity >= floor]
+    return replace(thought, near=tuple(near), neighbours=tuple(shown[: parts.policy.neighbours]))
 
 
 def _resolve(parts: Parts, lease: Lease, thoughts: Sequence[Thought]) -> list[Verdict]:
