@@ -22,6 +22,10 @@ TIMEOUT_SECONDS = 0.25
 AWAY_SECONDS = 5.0
 """After a failure the server is left alone for so long: a reader must not wait for one that is away."""
 ERASED_AT_ONCE = 500
+ROOM_SHARE = 0.5
+"""The server is a doorbell first: when more than this share of its memory is used, nothing is copied."""
+ROOM_SECONDS = 5.0
+"""How often it is asked."""
 
 # KEYS: the copy, the mark of an erasure. ARGV: sealed_through, seq of the first turn, milliseconds to live, most turns,
 # whether to begin anew, the turns. A copy stays a run without gaps: what does not follow on ends it.
@@ -54,6 +58,7 @@ class HotCopies:
         self._lock = threading.Lock()
         self._away_until = 0.0
         self._counts: Counter[str] = Counter()
+        self._has_room, self._ask_room_at = True, 0.0
 
     @property
     def counts(self) -> dict[str, int]:
@@ -119,9 +124,21 @@ class HotCopies:
         kept = turns[-MOST_COPIED:]
         values = [sealed_through, kept[0].seq, self._milliseconds, MOST_COPIED, int(anew)]
         try:
+            if not self._room():
+                self._client.unlink(keys[0])
+                return
             self._client.eval(PUT, len(keys), *keys, *map(str, values), *map(write_turn, kept))
         except RedisError as error:
             self._note_away(error)
+
+    def _room(self) -> bool:
+        now = time.monotonic()
+        if now >= self._ask_room_at:
+            memory = self._client.info("memory")
+            limit = int(memory.get("maxmemory", 0))
+            self._has_room = not limit or int(memory["used_memory"]) < ROOM_SHARE * limit
+            self._ask_room_at = now + ROOM_SECONDS
+        return self._has_room
 
     def _key(self, tenant_id: UUID, conversation_id: UUID) -> str:
         return f"{self._prefix}{tenant_id}:{conversation_id}"

@@ -161,6 +161,19 @@ class TestRead:
         assert _seen(parts, key) == said
         assert copies.read(stack.tenant_id, conversation_id(key.scope_id, "c1")) == []
 
+    def test_a_full_broker_is_left_to_its_messages(self, stack: Stack, copies: HotCopies, broker: Redis) -> None:
+        """When half of its memory is used nothing is copied: copies must not keep work from being rung for."""
+        parts, key = _parts(stack, copies), _key(stack.tenant_id)
+        used, limit = broker.info("memory")["used_memory"], broker.config_get("maxmemory")["maxmemory"]
+        broker.config_set("maxmemory", int(used * 1.9))
+        try:
+            _say(parts, stack.tenant_id, "one")
+        finally:
+            broker.config_set("maxmemory", limit or 0)
+
+        assert list(broker.scan_iter(f"{PREFIX}*")) == []
+        assert _seen(parts, key) == ["one"]
+
     def test_tenants_have_copies_of_their_own(self, stack: Stack, copies: HotCopies) -> None:
         """The same user, agent and conversation in two tenants: neither sees a word of the other."""
         other = mint_id()
