@@ -7,7 +7,7 @@ from sqlalchemy import text
 from memoryos_pipeline.domain.work import Owed, WorkKind
 from memoryos_pipeline.store.database import Database
 from memoryos_pipeline.store.ledger import owe
-from memoryos_pipeline.store.repair import UNINDEXED
+from memoryos_pipeline.store.repair import READ_WHOLE, UNINDEXED
 from memoryos_pipeline.store.vectors import FIND_SPACE, SpaceOwner, space_values
 
 BATCH = 5_000
@@ -30,12 +30,14 @@ def lacks_vectors(owner: Database, tenant_id: UUID, embedder: SpaceOwner) -> boo
     """Tell whether something was indexed, but by another embedder only."""
     values = {"tenant_id": tenant_id, "limit": 1, **space_values(embedder)}
     with owner.transaction(tenant_id) as connection:
+        connection.execute(READ_WHOLE)
         return connection.execute(NOT_IN_SPACE, values).first() is not None
 
 
 def _owe_some(owner: Database, tenant_id: UUID, embedder: SpaceOwner, max_attempts: int) -> int:
     values = {"tenant_id": tenant_id, "limit": BATCH, **space_values(embedder)}
     with owner.transaction(tenant_id) as connection:
+        connection.execute(READ_WHOLE)
         found = connection.execute(NOT_IN_SPACE, values).all()
         owed = [Owed(WorkKind(kind), subject_key, scope_id) for kind, subject_key, scope_id in found]
         owe(connection, tenant_id, owed, max_attempts=max_attempts)

@@ -1,6 +1,6 @@
 """Whatever breaks off on the way of a memory is begun again, and ends as if nothing had happened."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,6 +33,7 @@ SAID = (
     "I live in Porto.", "Porto sounds lovely, walrus.", "My dog is called Miso.", "Noted, zeppelin.",
     "I moved to Kyoto.", "I will remember, quokka.", "My dog is called Miso.", "Yes, the xylophone dog.",
 )  # fmt: skip
+ONE_PAGE = SAID[:4]
 WORDS = ("Porto", "walrus", "zeppelin", "quokka", "Kyoto", "xylophone")
 SMALL = Policy(hot_capacity_turns=4, page_size_turns=4, distill_when="sealed")
 DERIVED = (
@@ -206,8 +207,8 @@ def _is_owed(stack: Stack) -> bool:
         return connection.execute(text("select 1 from memoryos.work where state = 'ready' limit 1")).first() is not None
 
 
-def _tell(stack: Stack, user: str) -> UUID:
-    close(stack, record(stack, *SAID, user_id=user, policy=SMALL), user)
+def _tell(stack: Stack, user: str, said: Sequence[str] = SAID) -> UUID:
+    close(stack, record(stack, *said, user_id=user, policy=SMALL), user)
     return scope_id(stack.tenant_id, user, "companion")
 
 
@@ -244,18 +245,18 @@ class TestErase:
     def test_nothing_comes_back_wherever_it_falls(self, stack: Stack) -> None:
         """Erased between any two steps of the way: whoever was at work leaves no row, a new start is refused."""
         parts = _parts(stack)
-        _tell(stack, "whole")
+        _tell(stack, "whole", ONE_PAGE)
         with _cutting(stack, 0) as counted:
             _drain(stack, parts)
         for nth in range(counted.commits):
             user = f"gone {nth}"
-            scope = _tell(stack, user)
+            scope = _tell(stack, user, ONE_PAGE)
             with _erasing(stack, nth, user):
                 _drain(stack, parts)
             left = [rows(stack, f"select 1 from memoryos.{name} where scope_id = :s", s=scope) for name in TABLES]
             assert left == [[]] * len(TABLES), (nth, left)
             with pytest.raises(ErasedScopeError):
-                _tell(stack, user)
+                _tell(stack, user, ONE_PAGE)
 
         assert rows(stack, "select count(*) from memoryos.erasure_receipt") == [(counted.commits,)]
 
