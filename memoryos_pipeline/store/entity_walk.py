@@ -1,4 +1,4 @@
-"""From the entities a question names to the statements that stand on them, and one step further."""
+"""From the entities a question names to the statements that name them, and one step further."""
 
 from collections.abc import Sequence
 
@@ -9,23 +9,16 @@ from memoryos_pipeline.store.search import ScopeKey
 LINKED_LIMIT = 200
 """Statements that entities bring at most, the nearest first."""
 EDGE_LIMIT = 200
-"""Relations or links of one end that are followed, in each direction."""
+"""Mentions, relations or links of one end that are followed, in each direction."""
 PART, STEP = 0.8, 0.5
 """What it counts to be named by a part of the name, and each step along a relation or a link."""
 
 LINKED_LAYOUT = (("owner_id", "S16"), ("strength", ">f8"), ("owners", ">i8"))
-"""`owners` is how many statements stand on the entity that brought this one."""
+"""`owners` is how many statements name the entity that brought this one."""
 # A name written with spaces is a run of whole words of the question; one written without is anywhere in it. The
-# speakers are left out: they are what the actor is for, and every statement of theirs hangs on them.
-_EDGES = """
-               (select target_id as entity_id, knowledge_id from memoryos.relation
-                 where tenant_id = :tenant_id and source_id = FROM.entity_id and valid_to is null limit :edge_limit)
-                 union all
-               (select source_id, knowledge_id from memoryos.relation
-                 where tenant_id = :tenant_id and target_id = FROM.entity_id and valid_to is null limit :edge_limit)
-"""
+# speakers are left out: they are what the actor is for, and every relation of theirs hangs on them.
 # The limits keep the planner from reading a whole table for a join: each entity and statement is looked up by its key.
-_LINKED = """
+LINKED = text("""
     with recursive named as (
         select entity_id, case when is_whole then 1.0 else :part end as strength
           from (select entity_id,
@@ -45,17 +38,29 @@ _LINKED = """
         union
         select edge.entity_id, walk.strength * :step, walk.steps + 1
           from walk
-         cross join lateral (EDGES_OF walk) edge
+         cross join lateral (
+               (select target_id as entity_id from memoryos.relation
+                 where tenant_id = :tenant_id and source_id = walk.entity_id and valid_to is null limit :edge_limit)
+                 union all
+               (select source_id from memoryos.relation
+                 where tenant_id = :tenant_id and target_id = walk.entity_id and valid_to is null limit :edge_limit)
+               ) edge
          cross join lateral (
                select type from memoryos.entity
                 where tenant_id = :tenant_id and entity_id = edge.entity_id limit 1) e
          where walk.steps < 1 and e.type <> 'speaker'),
     reached as (select entity_id, max(strength) as strength from walk group by entity_id),
     standing as (
-        select reached.entity_id, reached.strength, edge.knowledge_id,
+        select reached.entity_id, reached.strength, m.knowledge_id,
                count(*) over (partition by reached.entity_id) as owners
           from reached
-         cross join lateral (select distinct knowledge_id from (EDGES_OF reached) every) edge),
+         cross join lateral (
+               select knowledge_id from memoryos.mention
+                where tenant_id = :tenant_id and entity_id = reached.entity_id limit :edge_limit) m
+         cross join lateral (
+               select status from memoryos.knowledge
+                where tenant_id = :tenant_id and knowledge_id = m.knowledge_id limit 1) k
+         where k.status = 'active'),
     told as (
         select distinct on (knowledge_id) knowledge_id, strength, owners
           from (select knowledge_id, strength, owners from standing
@@ -68,12 +73,7 @@ _LINKED = """
          order by knowledge_id, strength desc, owners)
     select string_agg(uuid_send(knowledge_id) || float8send(strength) || int8send(owners), '')
       from (select * from told order by strength desc, owners, knowledge_id limit :limit) nearest
-"""
-LINKED = text(
-    _LINKED.replace("EDGES_OF walk", _EDGES.replace("FROM", "walk")).replace(
-        "EDGES_OF reached", _EDGES.replace("FROM", "reached")
-    )
-)
+""")
 UNSPACED = "[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]"
 
 

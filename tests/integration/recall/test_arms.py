@@ -133,12 +133,25 @@ FILL = """
     select :tenant_id, md5(u || 'relation' || n)::uuid, md5('scope' || u)::uuid, md5(u || 'entity' || n)::uuid, 'has',
            md5(u || 'entity' || n % 100 + 1)::uuid, md5(u || 'known' || n)::uuid, timestamptz '2026-01-01'
       from generate_series(1, 40) u, generate_series(1, 100) n;
+    insert into memoryos.mention (tenant_id, knowledge_id, entity_id)
+    select :tenant_id, md5(u || 'known' || n)::uuid, md5(u || 'entity' || n)::uuid
+      from generate_series(1, 40) u, generate_series(1, 100) n;
     insert into memoryos.knowledge_link (tenant_id, scope_id, source_id, target_id, type, weight, reason, created_by)
     select :tenant_id, md5('scope' || u)::uuid, md5(u || 'known' || n)::uuid, md5(u || 'known' || n % 100 + 1)::uuid,
            'similar', 0.5, 'x', 'x'
       from generate_series(1, 40) u, generate_series(1, 100) n
 """
-LARGE = {"turn", "posting", "posting_length", "embedding", "entity", "relation", "knowledge_link", "knowledge"}
+LARGE = {
+    "turn",
+    "posting",
+    "posting_length",
+    "embedding",
+    "entity",
+    "relation",
+    "mention",
+    "knowledge_link",
+    "knowledge",
+}
 
 
 def plan_nodes(connection: Connection, statement: Any, values: dict[str, Any]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Entities a question names bring the statements that stand on them, and those one step away, each with its share."""
+"""Entities a question names bring the statements that name them, and those one step away, each with its share."""
 
 from collections.abc import Iterable
 from uuid import UUID
@@ -11,6 +11,7 @@ from memoryos_pipeline.domain.links import Link
 from memoryos_pipeline.domain.ranking import entity_spread
 from memoryos_pipeline.domain.relations import Triple
 from memoryos_pipeline.recall.search import search
+from memoryos_pipeline.store.entities import put_mentions
 from memoryos_pipeline.store.entity_walk import LINKED_LIMIT
 from memoryos_pipeline.store.links import put_links
 from memoryos_pipeline.store.relations import put_relations
@@ -30,6 +31,8 @@ def relate(stack: Stack, statement: UUID, *triples: Triple) -> None:
     """Let a statement say what is related."""
     scope = scope_id(stack.tenant_id, "maya", "companion")
     with stack.app.transaction(stack.tenant_id) as connection:
+        named = {statement: [end for triple in triples for end in triple.ends]}
+        put_mentions(connection, stack.tenant_id, scope, named=named)
         put_relations(connection, stack.tenant_id, scope, stated={statement: (triples, START, None)})
 
 
@@ -51,7 +54,7 @@ def shares(stack: Stack, question: str, *, profile: str = "entities") -> dict[UU
 
 class TestNamed:
     def test_a_name_is_known_in_every_language(self, stack: Stack) -> None:
-        """Whole, in part, with a honorific or a particle: what stands on the entity and the turn it cites come up."""
+        """Whole, in part, with a honorific or a particle: what names the entity and the turn it cites come up."""
         turns = remember(stack, *[("Maya", f"line {n} of nothing") for n in range(len(NAMED))])
         known = {}
         for seq, (lang, (content, name, _)) in enumerate(NAMED.items(), start=1):
@@ -65,7 +68,7 @@ class TestNamed:
             assert found[known[lang]][0] == (1.0 if lang in {"en", "ko"} else 0.8)
 
     def test_what_is_not_named_brings_nothing(self, stack: Stack) -> None:
-        """A name inside another word, a speaker, a relation that has ended: none is an entity of the question."""
+        """A name inside another word, a speaker, a statement that is over: none is brought by the question."""
         remember(stack, ("Maya", "line of nothing"))
         statement = know(stack, "Maya knows Ann", seq=1)
         relate(stack, statement, owns("Ann"), owns("Leeds"))
@@ -74,7 +77,7 @@ class TestNamed:
         assert statement in shares(stack, "Where is Leeds?")
         assert shares(stack, "Where is Leeds?", profile="default") == {}
         with stack.app.transaction(stack.tenant_id) as connection:
-            connection.execute(text("update memoryos.relation set valid_to = memoryos.now()"))
+            connection.execute(text("update memoryos.knowledge set status = 'closed', retired_at = memoryos.now()"))
         assert shares(stack, "Where is Leeds?") == {}
 
 
