@@ -14,7 +14,7 @@ DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Habit:
-    """How a memory is used: every so many days (0 for never), until a day, among other retrievals a day."""
+    """How a memory is used: every so many days (0 for never), until a day, among other retrievals, or turns, a day."""
 
     use_every_days: float = 0.0
     use_until_day: float = 1e9

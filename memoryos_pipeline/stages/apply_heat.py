@@ -54,6 +54,7 @@ from memoryos_pipeline.store.heat import (
 )
 from memoryos_pipeline.store.ledger import complete, hold, owe
 from memoryos_pipeline.store.recallable import mark_left_turns
+from memoryos_pipeline.store.rollups import drop_left
 from memoryos_pipeline.store.segments import (
     hand_to_distillation,
     load_segments,
@@ -325,7 +326,10 @@ def _archive(run: _Run, pages: Sequence[WarmPage]) -> None:
     archive_pages(run.connection, tenant_id, page_ids)
     remove_index_rows(run.connection, tenant_id, "page", page_ids)
     # Knowledge may have been forgotten before; then this is when its turns leave recall.
-    remove_index_rows(run.connection, tenant_id, "turn", mark_left_turns(run.connection, tenant_id, page_ids))
+    left = mark_left_turns(run.connection, tenant_id, page_ids)
+    remove_index_rows(run.connection, tenant_id, "turn", left)
+    if left and run.parts.policy.rollups == "daily":
+        drop_left(run.connection, tenant_id, run.lease.scope_id)
     record_events(run.connection, tenant_id, [_told(run, "page_archived", page) for page in pages])
 
 

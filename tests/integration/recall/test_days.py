@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from memoryos_pipeline.domain.ids import mint_id
 from memoryos_pipeline.domain.packing import CAPS, TITLES, estimate_tokens
 from memoryos_pipeline.domain.policies import Policy
 from memoryos_pipeline.domain.policies_presets import PRESETS
 from memoryos_pipeline.domain.work import WorkKind
 from memoryos_pipeline.recall.context import Context, ContextItem, build_context
 from memoryos_pipeline.recall.days import day_items
+from memoryos_pipeline.stages.apply_heat import apply_heat
 from memoryos_pipeline.stages.forget import forget
 from memoryos_pipeline.stages.set_policy import put_policy
 from memoryos_pipeline.store.rollups import Rollup, refresh_rollups
@@ -24,6 +26,24 @@ LEAVE = text("""
     insert into memoryos.turn_left (tenant_id, conversation_id, seq)
     select tenant_id, conversation_id, first_seq from memoryos.page where page_id = :page
 """)
+FORGOTTEN = (
+    text("""
+        insert into memoryos.knowledge (tenant_id, knowledge_id, scope_id, lineage_id, kind, content, content_sha256,
+            lang, actor, importance, strength_days, turn_at, valid_from, extracted_by, status, forgotten_at)
+        select tenant_id, :id, scope_id, :id, 'fact', 'forgotten', 'x', 'en', 'Maya', 0.5, 50, last_turn_at,
+               last_turn_at, 'test', 'forgotten', memoryos.now()
+          from memoryos.page where page_id = :page
+    """),
+    text("""
+        insert into memoryos.knowledge_source (tenant_id, knowledge_id, conversation_id, seq, page_id)
+        select tenant_id, :id, conversation_id, first_seq, page_id from memoryos.page where page_id = :page
+    """),
+    text("""
+        update memoryos.page set extracted_at = memoryos.now(), extracted_by = 'test', knowledge_count = 1,
+               cools_at = memoryos.now()
+         where page_id = :page
+    """),
+)
 RETURN = text("delete from memoryos.turn_left")
 
 
@@ -88,6 +108,19 @@ class TestDays:
             refresh_rollups(connection, stack.tenant_id, scope, page_ids=[page])
 
         assert [item.ref for item in _days(_context(walk, token_budget=3000))] == ["all", "2026-03-01", "2026-03-02"]
+
+    def test_a_page_that_is_archived_last_takes_its_day_along(self, stack: Stack) -> None:
+        """What was known from it had been forgotten: archived, its turns leave recall, and its day goes."""
+        walk = _lived(stack, Policy(rollups="daily"), "tennis", "chess")
+        ((page,),) = rows(stack, "select page_id from memoryos.page order by first_turn_at limit 1")
+        with stack.app.transaction(stack.tenant_id) as connection:
+            values = {"page": page, "id": mint_id()}
+            for statement in FORGOTTEN:
+                connection.execute(statement, values)
+        apply_heat(walk.parts, walk.claim(WorkKind.HEAT, str(create_scope(stack))))
+
+        assert rows(stack, "select tier from memoryos.page order by first_turn_at") == [("archived",), ("warm",)]
+        assert rows(stack, "select period from memory_v1.rollups order by period") == [("2026-03-02",), ("all",)]
 
     def test_nothing_at_all_may_be_left(self, stack: Stack) -> None:
         """When every page has left, there is no whole either."""
