@@ -100,7 +100,7 @@ def _wait_for_progress(stack: Stack) -> None:
 @pytest.mark.slow
 class TestKill:
     def test_another_worker_does_its_rows_within_the_lease(self, stack: Stack, system: System) -> None:
-        """SIGKILL in the middle of two rows: a lease and two seconds later another worker has done both."""
+        """SIGKILL in the first of two rows: a lease and two seconds later another has done both; one try is lost."""
         with running_worker(system, **QUICK) as one, running_worker(system, **QUICK) as other:
             with _in_the_middle(stack, system) as lock:
                 ((owner,),) = rows(stack, OWNERS)
@@ -109,7 +109,7 @@ class TestKill:
             with system.client() as client:
                 client.wait(DRAIN_SECONDS)
 
-        assert [(state, attempts) for state, attempts, *_ in rows(stack, ADVANCES)] == [("done", 2)] * 2
+        assert sorted((state, attempts) for state, attempts, *_ in rows(stack, ADVANCES)) == [("done", 1), ("done", 2)]
         assert 0 < rows(stack, TAKEN_OVER, killed_at=killed_at)[0][0] <= TAKEN_OVER_SECONDS
         assert rows(stack, DOUBLED, once=ONCE_A_PAGE) == []
 
