@@ -39,7 +39,8 @@ DEADLY = [*["segfault", "killed", "exit"] * 2, "segfault", "killed", "exit_at_on
 """What ends a process, or has to be ended with it. Of ten such rows one hangs: it costs the most time."""
 MAX_ATTEMPTS = 3
 STAGE_SECONDS = "5"
-QUIET_SECONDS = ROWS / 50
+QUIET_SECONDS = max(30.0, ROWS / 50)
+"""A percentile of a few rows would be their slowest, and no measure for that of many."""
 PAUSE_SECONDS = 0.5
 CHAPTER = 500
 BATCH = 5
