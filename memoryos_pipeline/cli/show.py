@@ -7,9 +7,11 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console, OverflowMethod
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
 
 from memoryos_pipeline.cli.output import end_with
+from memoryos_pipeline.cli.standing import standing
 from memoryos_pipeline.domain.paths import segment
 from memoryos_pipeline.reach import NotConnectedError, find_connection
 from memoryos_pipeline.settings import load_settings
@@ -41,11 +43,14 @@ SINGULAR = {
     "rollup": "rollups",
     "conversation": "conversations",
 }
+TEXTS = frozenset({"content", "summary", "source_content", "target_content", "context"})
+"""Columns a person reads; in a narrow window each is a line of its own, below what the row is."""
+WIDE_COLUMNS = 110
 DETAILS = {"turns": ("knowledge",), "knowledge": ("sources", "versions", "notes", "links", "verdicts")}
 """What can be shown by id, and the tables that belong to it."""
 
 
-def show(
+def show(  # noqa: PLR0913, PLR0917 - one option each
     what: Annotated[
         str, typer.Argument(help="turn, page, segment, knowledge, history, link, profile, rollup or conversation.")
     ],
@@ -53,14 +58,15 @@ def show(
     user_id: Annotated[str | None, typer.Option("--user", help="Of this user only.")] = None,
     agent_id: Annotated[str | None, typer.Option("--agent", help="With this agent only.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=500, help="Rows at most.")] = 50,
+    cursor: Annotated[str | None, typer.Option(help="Go on where the list before ended, as it says.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line, as the API answered.")] = False,
 ) -> None:
-    """Show what a memory holds; with an id, one turn or statement and where it came from."""
+    """Show what a memory holds; with an id, one turn or statement, where it came from and what ends it."""
     listing = SINGULAR.get(what, what)
     if listing not in COLUMNS or listing in ("sources", "versions", "notes", "verdicts"):
         end_with(Console(stderr=True), f"there is nothing called {what!r} to show; try turn, page or knowledge")
     if item_id is None:
-        answer = _listing(listing, {"user_id": user_id, "agent_id": agent_id, "limit": limit})
+        answer = _listing(listing, {"user_id": user_id, "agent_id": agent_id, "limit": limit, "cursor": cursor})
         show_answer(answer, as_json=as_json, present=lambda console, given: _show_listing(console, listing, given))
     elif listing in DETAILS:
         answer = fetch(f"/v1/{listing}/{segment(item_id)}")
@@ -111,10 +117,27 @@ def table_of(listing: str, rows: Sequence[Row]) -> Table:
     for column in COLUMNS[listing]:
         # An id is there to be copied: it is broken over lines, never cut.
         overflow: OverflowMethod = "fold" if column.endswith("_id") else "ellipsis"
-        table.add_column(column.removesuffix("_at").replace("_", " "), overflow=overflow)
+        table.add_column(_heading(column), overflow=overflow)
     for row in rows:
         table.add_row(*(_cell(column, row.get(column)) for column in COLUMNS[listing]))
     return table
+
+
+def draw(console: Console, listing: str, rows: Sequence[Row]) -> None:
+    """Print rows as a table, or row by row where a table would cut words and ids to pieces."""
+    if console.width >= WIDE_COLUMNS:
+        console.print(table_of(listing, rows))
+        return
+    for row in rows:
+        told = [(column, _cell(column, row.get(column))) for column in COLUMNS[listing]]
+        names = [f"{_heading(column)} {cell}" for column, cell in told if cell and column not in TEXTS]
+        console.print(", ".join(names), style="dim", highlight=False)
+        for text in (cell for column, cell in told if cell and column in TEXTS):
+            console.print(Padding(text, (0, 0, 0, 2)), highlight=False)
+
+
+def _heading(column: str) -> str:
+    return column.removesuffix("_at").replace("_", " ")
 
 
 def _listing(listing: str, params: Mapping[str, Any]) -> Row:
@@ -125,18 +148,23 @@ def _listing(listing: str, params: Mapping[str, Any]) -> Row:
 
 def _show_listing(console: Console, listing: str, answer: Row) -> None:
     rows = answer["knowledge" if listing == "history" else listing]
-    console.print(table_of(listing, rows) if rows else "There is nothing here yet.")
+    draw(console, listing, rows)
+    if not rows:
+        console.print("There is nothing here yet.")
     if answer["cursor"]:
-        console.print(f"The first {len(rows)}; there are more.", style="dim")
+        console.print(f"Those are {len(rows)}; for more add", style="dim", end=" ")
+        console.print(f"--cursor {answer['cursor']}", style="dim", soft_wrap=True, markup=False, highlight=False)
 
 
 def _show_one(console: Console, listing: str, answer: Row) -> None:
     console.print(answer["content"], markup=False, highlight=False, style="bold")
-    console.print(table_of("history" if listing == "knowledge" else listing, [answer]))
+    if listing == "knowledge":
+        console.print(standing(answer), markup=False, highlight=False)
+    draw(console, "history" if listing == "knowledge" else listing, [answer])
     for part in DETAILS[listing]:
         if answer[part]:
             console.print(f"\n{part}", style="dim")
-            console.print(table_of("history" if part == "knowledge" else part, answer[part]))
+            draw(console, "history" if part == "knowledge" else part, answer[part])
 
 
 def _cell(column: str, value: Any) -> str:

@@ -28,13 +28,13 @@ def _blocks_in(language: str) -> list[str]:
 
 
 class Reader:
-    """Somebody in a checkout, with nothing in the environment but where the data lies."""
+    """Somebody in a checkout, with nothing in the environment but where the data lies and which embedder it has."""
 
     def __init__(self, checkout: Path, data: Path) -> None:
         self._checkout = checkout
         kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMORYOS_")}
         # Named, so that a system of the reader's own is left alone.
-        self._environment = {**kept, "MEMORYOS_DATA_DIR": str(data), "COLUMNS": "120"}
+        self._environment = {**kept, "MEMORYOS_DATA_DIR": str(data), "MEMORYOS_EMBEDDER": "hashing", "COLUMNS": "120"}
         (checkout / ".venv").symlink_to(sys.prefix)
         (checkout / "memoryos_pipeline").symlink_to(ROOT / "memoryos_pipeline")
 

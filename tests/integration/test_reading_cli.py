@@ -74,6 +74,28 @@ class TestShow:
         assert "turn 2 canary" in shown
         assert "superseded" in shown
 
+    def test_a_narrow_window_cuts_nothing(self, past: Past) -> None:
+        """In 60 columns every id is whole and every word of a turn is there."""
+        turns = _json("show", "turns", "--user", past.user_id)["turns"]
+        shown = CliRunner().invoke(app, ["show", "turns", "--user", past.user_id], env={"COLUMNS": "60"}).stdout
+        flowed = " ".join(shown.split())
+
+        assert all(turn["turn_id"] in flowed and turn["content"] in flowed for turn in turns)
+
+    def test_a_list_goes_on_where_it_says(self, past: Past) -> None:
+        """Followed by its cursors, pages of two turns are all of them, each once."""
+        seen: list[str] = []
+        cursor: list[str] = []
+        while True:
+            answer = _json("show", "turns", "--user", past.user_id, "--limit", "2", *cursor)
+            seen += [turn["turn_id"] for turn in answer["turns"]]
+            if answer["cursor"] is None:
+                break
+            cursor = ["--cursor", answer["cursor"]]
+            assert answer["cursor"] in _run("show", "turns", "--user", past.user_id, "--limit", str(len(seen))).stdout
+
+        assert len(seen) == len(set(seen)) == 7
+
     def test_what_cannot_be_shown_ends_with_a_sentence(self, past: Past) -> None:
         """A wrong word or an unknown id is one line and status 1."""
         for arguments in (("show", "dreams"), ("show", "page", str(past.page)), ("show", "turn", str(past.new))):
