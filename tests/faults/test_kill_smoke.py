@@ -1,5 +1,7 @@
 """A short taste of what tests/faults does at length: a kill, an emptied broker, a restarted database."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from memoryos_pipeline.faults.checking import check
@@ -22,8 +24,14 @@ class TestSmoke:
         turns = [turn for lang in LANGUAGES for turn in conversation(40, user=f"user-{lang}", lang=lang)]
         with HttpWriter(cluster, journal) as http:
             assert http.send(turns)
-        with QueueWriter(cluster, journal, cluster.ground.directory / "outbox.sqlite") as queue:
-            assert queue.send(conversation(30, user="queue"))
+        outbox = cluster.ground.directory / "outbox.sqlite"
+        with QueueWriter(cluster, journal, outbox) as queue, ThreadPoolExecutor(1) as hand:
+            sent = hand.submit(queue.send, conversation(30, user="queue"))
+            try:  # the worker may be dead before it takes them, and only this thread starts it again
+                assert cluster.wait_until(sent.done, seconds=DRAIN_SECONDS)
+            finally:
+                queue.given_up.set()
+            assert sent.result()
 
         assert cluster.wait_until(lambda: cluster.fired("before_commit.summarize"), seconds=DRAIN_SECONDS)
         cluster.wipe_broker()
