@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from memoryos_pipeline.cli.output import database_trouble, end_with
-from memoryos_pipeline.reach import NotConnectedError, find_connection
+from memoryos_pipeline.cli.operating import both_roles
+from memoryos_pipeline.cli.output import end_with
 from memoryos_pipeline.settings import load_settings
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ LOOK_SECONDS = 2.0
 @app.command()
 def status(as_json: AsJson = False) -> None:
     """Tell of each vector space how much is in it, whether an index pays, and whether there is one."""
-    with _databases() as (owner, ledger):
+    with both_roles(application_name="memoryos-index") as (owner, ledger):
         spaces = _spaces(owner, ledger)
     _show(spaces, as_json=as_json)
 
@@ -45,7 +45,7 @@ def build(
     from memoryos_pipeline.store.approximate import build_index  # noqa: PLC0415 - other commands start without
 
     console = Console(stderr=True)
-    with _databases() as (owner, ledger):
+    with both_roles(application_name="memoryos-index") as (owner, ledger):
         for each in _chosen(_spaces(owner, ledger), space):
             if each.state != "valid" and (space is not None or _pays(each)):
                 with _progress(console, owner, each):
@@ -59,7 +59,7 @@ def drop(space: Space = None, as_json: AsJson = False) -> None:
     """Drop the index of each space that does not gain by it, and what is left of interrupted builds."""
     from memoryos_pipeline.store.approximate import drop_index  # noqa: PLC0415
 
-    with _databases() as (owner, ledger):
+    with both_roles(application_name="memoryos-index") as (owner, ledger):
         for each in _chosen(_spaces(owner, ledger), space):
             if each.state is not None and (space is not None or each.state == "broken" or not _pays(each)):
                 drop_index(owner, each.space_id)
@@ -110,28 +110,6 @@ def _progress(console: Console, owner: "Database", space: "SpaceSize") -> Iterat
         finally:
             done.set()
             looking.join()
-
-
-@contextmanager
-def _databases() -> "Iterator[tuple[Database, Database]]":
-    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415
-
-    from memoryos_pipeline.store.database import Database  # noqa: PLC0415
-
-    try:
-        reach = find_connection(load_settings(), needs_key=False)
-        owner, ledger = (
-            Database(url, pool_size=2, application_name="memoryos-index") for url in (reach.owner_url, reach.ledger_url)
-        )
-        try:
-            yield owner, ledger
-        finally:
-            owner.dispose()
-            ledger.dispose()
-    except NotConnectedError as error:
-        end_with(Console(stderr=True), str(error))
-    except SQLAlchemyError as error:
-        end_with(Console(stderr=True), database_trouble(error))
 
 
 def _row(space: "SpaceSize") -> dict[str, Any]:

@@ -1,8 +1,6 @@
 """`memoryos key`: API keys of a tenant. A key is shown once, when it is minted; only its hash is kept."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,9 +8,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from memoryos_pipeline.cli.output import database_trouble, end_with
-from memoryos_pipeline.reach import NotConnectedError, find_connection
-from memoryos_pipeline.settings import load_settings
+from memoryos_pipeline.cli.operating import both_roles
+from memoryos_pipeline.cli.output import end_with
 
 if TYPE_CHECKING:
     from memoryos_pipeline.store.database import Database
@@ -41,7 +38,7 @@ def create(
     unknown = sorted(set(chosen) - set(KNOWN_SCOPES.split(",")))
     if unknown:
         end_with(Console(stderr=True), f"a key has no scope {unknown[0]!r}; there are {KNOWN_SCOPES}")
-    with _databases() as (owner, ledger):
+    with both_roles() as (owner, ledger):
         found = _choose(owner, ledger, tenant, create=new_tenant)
         key = mint_key(owner, found.tenant_id, label=label, scopes=chosen)
     typer.echo(json.dumps({"tenant": found.name, "key": key, "scopes": chosen}) if as_json else key)
@@ -52,7 +49,7 @@ def list_(tenant: TenantOption = None, as_json: AsJson = False) -> None:
     """List the keys of a tenant by their beginnings."""
     from memoryos_pipeline.store.keys import list_keys  # noqa: PLC0415
 
-    with _databases() as (owner, ledger):
+    with both_roles() as (owner, ledger):
         keys = list_keys(owner, _choose(owner, ledger, tenant).tenant_id)
     rows: list[dict[str, Any]] = [
         {
@@ -85,32 +82,12 @@ def revoke(
     from memoryos_pipeline.domain.errors import NotFoundError  # noqa: PLC0415
     from memoryos_pipeline.store.keys import revoke_key  # noqa: PLC0415
 
-    with _databases() as (owner, ledger):
+    with both_roles() as (owner, ledger):
         try:
             key_id = revoke_key(owner, _choose(owner, ledger, tenant).tenant_id, key)
         except NotFoundError as error:
             end_with(Console(stderr=True), str(error))
     typer.echo(json.dumps({"revoked": str(key_id)}) if as_json else f"revoked {key_id}")
-
-
-@contextmanager
-def _databases() -> "Iterator[tuple[Database, Database]]":
-    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415
-
-    from memoryos_pipeline.store.database import Database  # noqa: PLC0415
-
-    try:
-        reach = find_connection(load_settings(), needs_key=False)
-        owner, ledger = (Database(url, pool_size=1) for url in (reach.owner_url, reach.ledger_url))
-        try:
-            yield owner, ledger
-        finally:
-            owner.dispose()
-            ledger.dispose()
-    except NotConnectedError as error:
-        end_with(Console(stderr=True), str(error))
-    except SQLAlchemyError as error:
-        end_with(Console(stderr=True), database_trouble(error))
 
 
 def _choose(owner: "Database", ledger: "Database", named: str | None, *, create: bool = False) -> "Tenant":

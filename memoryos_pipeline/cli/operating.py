@@ -8,7 +8,7 @@ from uuid import UUID
 
 from rich.console import Console
 
-from memoryos_pipeline.cli.output import end_with
+from memoryos_pipeline.cli.output import database_trouble, end_with
 from memoryos_pipeline.reach import NotConnectedError, find_connection
 from memoryos_pipeline.settings import load_settings
 
@@ -35,24 +35,33 @@ class Operator:
 
 
 @contextmanager
-def operating() -> Iterator[Operator]:
-    """Open both roles for the length of a command; what goes wrong ends it with a sentence."""
-    from sqlalchemy.exc import OperationalError  # noqa: PLC0415 - other commands start without
+def both_roles(*, application_name: str = "memoryos") -> "Iterator[tuple[Database, Database]]":
+    """Open the owner's and the ledger's role for the length of a command; what goes wrong ends it with a sentence."""
+    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 - other commands start without
 
     from memoryos_pipeline.domain.errors import NotFoundError  # noqa: PLC0415
     from memoryos_pipeline.store.database import Database  # noqa: PLC0415
-    from memoryos_pipeline.store.keys import list_tenants  # noqa: PLC0415
 
-    opened: list[Database] = []
     try:
-        reach = find_connection(load_settings())
-        opened += [Database(url, pool_size=2) for url in (reach.owner_url, reach.ledger_url)]
-        owner, ledger = opened
-        yield Operator(owner, ledger, {each.tenant_id: each.name for each in list_tenants(owner, ledger)})
+        reach = find_connection(load_settings(), needs_key=False)
+        owner, ledger = (
+            Database(url, pool_size=2, application_name=application_name) for url in (reach.owner_url, reach.ledger_url)
+        )
+        try:
+            yield owner, ledger
+        finally:
+            owner.dispose()
+            ledger.dispose()
     except (NotConnectedError, NotFoundError) as error:
         end_with(Console(stderr=True), str(error))
-    except OperationalError:
-        end_with(Console(stderr=True), "the database does not answer; is `memoryos up` running?")
-    finally:
-        for database in opened:
-            database.dispose()
+    except SQLAlchemyError as error:
+        end_with(Console(stderr=True), database_trouble(error))
+
+
+@contextmanager
+def operating() -> Iterator[Operator]:
+    """Open both roles, and know the tenants by name."""
+    from memoryos_pipeline.store.keys import list_tenants  # noqa: PLC0415 - other commands start without
+
+    with both_roles() as (owner, ledger):
+        yield Operator(owner, ledger, {each.tenant_id: each.name for each in list_tenants(owner, ledger)})
