@@ -37,13 +37,13 @@ _PETS = r"(?:dog|cat|puppy|kitten|pup|parrot|rabbit|bunny|hamster|guinea pig|tur
 _PET_NAME = r"(?P<v>(?!(?:I|We|It|He|She|They|You|This|That|There|My|Our|Your|Easter|Christmas)\b)[A-Z][\w'’-]+)"
 _DRINKS = (
     r"(?P<v>(?:(?:green|black|white|peppermint|mint|chamomile|camomile|herbal|ginger|oolong|jasmine|lemon|rooibos|iced|oat|soy|almond|hot|earl|orange|apple|barley|fruit|nettle) )?"
-    r"(?:coffee|espresso|cappuccino|latte|americano|tea|rooibos|chai|matcha|cocoa|chocolate|milk|juice|grey|gray|smoothies?|kombucha|decaf|yerba mate))\b"
+    r"(?:coffee|espresso|cappuccino|latte|americano|tea|rooibos|chai|matcha|cocoa|chocolate|milk|juice|grey|gray|smoothies?|kombucha|decaf|yerba mate|oolong|lemonade|lemon water|mineral water|tonic|cider|milkshake|protein shake))\b"
 )
 _CARS = (
     r"(?P<v>Toyota|Honda|Nissan|Mazda|Subaru|Suzuki|Mitsubishi|Lexus|Hyundai|Kia|Ford|Chevrolet|Chevy|Tesla|Jeep|Dodge|Buick|Cadillac|Volkswagen|VW|Audi|BMW|Mercedes|Porsche"
     r"|Opel|Vauxhall|Skoda|Seat|Volvo|Saab|Fiat|Alfa Romeo|Renault|Peugeot|Citro[eë]n|Dacia|Mini|Jaguar|Land Rover|Range Rover|Rover|Polestar|BYD|Cupra|Lancia|Smart|Daihatsu|Isuzu)\b"
 )
-_VEHICLES = r"\b(?:by |on |the |my |a |taking |to )(?P<v>car|bus|train|bike|bicycle|tram|ferry|e-?scooter|scooter|metro|subway|underground|tube|boat|foot|motorbike|motorcycle|moped|taxi|cab|carpool|trolley|coach)\b"
+_VEHICLES = r"\b(?:by |on |the |my |a |taking |to )(?P<v>car|bus|train|bike|bicycle|tram|ferry|e-?scooter|scooter|metro|subway|underground|tube|boat|foot|motorbike|motorcycle|moped|shuttle(?: bus)?|minibus|light rail|monorail|cable car|e-?bike|electric bike|skateboard|rickshaw|van|lorry|streetcar|rideshare|taxi|cab|carpool|trolley|coach)\b"
 _TRIP = r"(?:trip|flights?|holiday|vacation|journey|tickets?|getaway|cruise|weekend|honeymoon|tour|visit|plans?)"
 _FAVOURITE = r"(?:all-time |absolute |new |current |very |personal )*favou?rite(?: of all)?"
 _KIND = r"(?P<k>[\w]{3,15}(?: \w{3,12})?)"
@@ -130,12 +130,12 @@ _RULES = rules(
 _FRAMES = (
     frame("drink", 0.5, r"\b(?:mornings?|breakfast|every day|each day|my day|usual|instead of|wake up|waking|get(?:ting)? up|out of bed|first thing)\b|\bswitch(?:ed)? (?:from|to)\b", _DRINKS),
     frame("commute", 0.5, r"\b(?:to (?:work|the office|my (?:office|job))|commut\w+|get to work)\b", _VEHICLES),
-    frame("car", 0.5, r"\b(?:drive|drives|driving|my (?:\w+ )?car|our (?:\w+ )?car|own|owned|we have|i have|['’]ve got|have got|bought|buy|traded|swap(?:ped)?|replaced?|sold|new car|my ride|we['’]ve had|i['’]ve had|had (?:my|our)|driveway|garage|get around|picked up|upgrad\w+|i['’]?m in an?|runabout|wheels)\b", _CARS),
+    frame("car", 0.5, r"\b(?:drive|drives|driving|my (?:\w+ )?car|our (?:\w+ )?car|own|owned|we have|i have|['’]ve got|have got|bought|buy|traded|swap(?:ped)?|replaced?|sold|new car|my ride|we['’]ve had|i['’]ve had|had (?:my|our)|driveway(?=, | and |.*(?:mine|ours))|garage|goodbye|get around|picked up|upgrad\w+|i['’]?m in an?|runabout|wheels)\b", _CARS),
 )  # fmt: skip
 _PERSON = (
     r"(?:mother|mom|mum|father|dad|parents?|brother|sister|siblings?|wife|husband|partner|son|daughter|kids?|child|children|niece|nephew|cousin|uncle|aunt"
     r"|grand\w+|friends?|neighbou?rs?|boss|manager|colleagues?|cowork\w+|room ?mate|flat ?mate|teacher|dentist|doctor|girlfriend|boyfriend|fianc\w+|in-laws?"
-    r"|landlord|landlady|classmate|buddy|mate|he|she|they|someone|somebody|everyone|people)"
+    r"|god\w+|step\w+|nan|nana|gran|granny|ex|coach|trainer|tutor|mentor|physio|therapist|accountant|lawyer|landlord|landlady|classmate|buddy|mate|he|she|they|someone|somebody|everyone|people)"
 )
 
 GRAMMAR = Grammar(
@@ -153,6 +153,11 @@ GRAMMAR = Grammar(
     ),
     clause=re.compile(r"[,;:.]|\b(?:and|but|these days|so|now)\b"),
     generic=re.compile(r"(?: (?:lessons?|class(?:es)?|courses?|practice|training|sessions?|club))+$"),
-    other=re.compile(rf"\b{_PERSON}(?:['’]s)?\b", re.IGNORECASE),
-    own=re.compile(r"\b(?:I|we|me|us|my|our)(?:['’]\w+)?\b", re.IGNORECASE),
+    other=re.compile(
+        rf"\b(?i:{_PERSON})(?:['’]s)?\b|\b[Mm]y (?!new\b|old\b|own\b|dear\b)(?:[a-z-]+ ){{1,3}}(?=[A-Z][a-z]+\b)(?!I\b)"
+    ),
+    own=re.compile(
+        r"\b(?:I|we|me|us|my|our)(?:['’]\w+)?\b|^(?:just |finally )?(?:been|got|gave|quit|left|sold|bought|swapped|switched|traded|ditched|moved|started|stopped|joined|can['’]t) ",
+        re.IGNORECASE,
+    ),
 )

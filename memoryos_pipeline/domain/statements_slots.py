@@ -55,12 +55,12 @@ _PEOPLE_WORDS = """母 父 両親 兄 弟 姉 妹 夫 妻 息子 娘 祖父 祖�
 룸메 의사 누가 사람 중간에 돼서 하게 거기서 못 他们让 医生 大夫 朋友 他们 她们"""
 _PRONOUNS = frozenset((_PRONOUN_WORDS + " " + _PEOPLE_WORDS).split())
 _LEAD = re.compile(
-    r"^(?:(?:to|the|a|an|my|our|any|some|all|eating|drinking|taking|playing) |(?:이제는?|지금은?|이젠|오래|예전엔|예전에는|옛날엔|전에는|한때|또|나중에|요즘은|올해는?|정말|사실|요즘|저는|나는|난|전|저도|나도|아직|그래도|그래서|그리고|근데|하지만|그런데) "
-    r"|毎日|毎朝|毎晩|毎食後に?|一日[一二三四五\d]+回|週に?[一二三四五\d]+回|当分|しばらく|医者に(?:言われて)?|夜に?|早上|晚上|早晨|下午|上周|上个月|这周|本周|昨日|今日|先週|先月|去年|昨年|今年|来月|最近|もう|今|家族で|夫婦で|吃|喝|去(?!年))+(?=\S)",
+    r"^(?:(?:to|the|a|an|my|our|any|some|all|eating|drinking|taking|playing) |(?:이제는?|지금은?|이젠|오래|[가-힣\d]{1,3}월(?:부터|에)|[가-힣]{1,4}부터|[가-힣]{1,4}에서|[가-힣]+(?:더니|보니|니까)|지난[가-힣]{1,2}(?:에|부터)?|예전엔|예전에는|옛날엔|전에는|한때|또|나중에|요즘은|올해는?|정말|사실|요즘|저는|나는|난|전|저도|나도|아직|그래도|그래서|그리고|근데|하지만|그런데) "
+    r"|[一-鿿]{1,4}で(?=[一-鿿ァ-ヶぁ-ん]{2})|原因は|また(?=[一-鿿ァ-ヶ])|毎日|毎朝|毎晩|毎食後に?|一日[一二三四五\d]+回|週に?[一二三四五\d]+回|当分|しばらく|医者に(?:言われて)?|夜に?|早上|晚上|早晨|下午|上周|上个月|这周|本周|昨日|今日|先週|先月|去年|昨年|今年|来月|最近|もう|今|家族で|夫婦で|吃|喝|去(?!年))+(?=\S)",
     re.IGNORECASE,
 )
 _TAIL = re.compile(
-    r"(?:\s+(?:anymore|any more|now|a lot|so much|very much|more than \w+|completely|entirely|too|again|at all))+$|(?:的|了|を|は|が)$",
+    r"(?:\s+(?:anymore|any more|now|a lot|so much|very much|more than \w+|completely|entirely|too|again|at all|idea|thing|plans?))+$|(?:的|了|を|は|が)$",
     re.IGNORECASE,
 )
 _NOT_EATEN = {
@@ -79,7 +79,7 @@ _CLAUSES = re.compile(r"ので|ため|[、,，]")
 _KOREAN_TOPIC = re.compile("[가-힣](?:은|는|이|가)$")
 _DENIED_OR_PAST = re.compile(
     r"\bused to\b|\b(?:never|not|n't|almost|nearly) (?:\w+ )?(?:moved|relocated|live|living)|住んでいまし|住んでいた|住んでた|以前は"
-    r"|살았|살지 않|예전에는|以前住|曾经住|不住在|没有?搬|搬到.{0,8}之前"
+    r"|살았|살지 않|예전에는|以前住|曾经住|(?:催|劝|让|叫|逼|求)我|って[^、。]{0,6}言われ|もあり|오라고|不住在|没有?搬|搬到.{0,8}之前"
 )
 _DATED_EVENT = (
     re.compile(r"\b[Mm]y (?:next )?(?P<v>[a-z][a-z ]{2,25}?)(?:'s| is| was moved| got moved| has been moved) (?:now )?(?:on|to|in|at|set for|scheduled for|tomorrow|next)\b"),

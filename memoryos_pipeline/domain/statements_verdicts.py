@@ -26,10 +26,16 @@ def decide(candidate: Candidate, neighbours: Sequence[Neighbour]) -> Verdict:
 
 
 def bears_on(candidate: Candidate, neighbour: Neighbour) -> bool:
-    """Tell whether one of the two says that the known thing of the other is over."""
+    """Tell whether one of the two says that the known thing of the other is over, or the opposite of it."""
     if neighbour.actor != candidate.actor:
         return False
-    return _is_ended_by(candidate, neighbour) or _is_over_since(candidate, neighbour)
+    return (
+        _is_ended_by(candidate, neighbour)
+        or _is_over_since(candidate, neighbour)
+        or (
+            _is_of_food(candidate.slot) and _is_of_food(neighbour.slot) and _opposed(candidate, [neighbour]) is not None
+        )
+    )
 
 
 def comparable(content: str) -> str:
@@ -110,6 +116,11 @@ def _ended(candidate: Candidate, neighbours: Sequence[Neighbour]) -> Verdict | N
         if late and _is_over_since(candidate, neighbour):
             return Verdict(Decision.CLOSE, neighbour.knowledge_id, reason="over by now", arrived_late=True)
     return None
+
+
+def _are_of_food(*slots: str | None) -> bool:
+    """Tell whether all slots are of what somebody eats: a diet says something of each food."""
+    return all((slot or "").split("|")[1:2] in (["diet"], ["eats"]) for slot in slots)
 
 
 def _is_ended_by(candidate: Candidate, neighbour: Neighbour) -> bool:

@@ -65,7 +65,8 @@ class Statement:
     def ends_something(self) -> bool:
         """Whether who speaks says that something of theirs is over."""
         text, lang = self.sentence.plain, self.lang
-        is_theirs = lang in ("ja", "ko") or (names_first_person(self.sentence) and is_own_at(text, len(text), lang))
+        names_it = names_first_person(self.sentence) or re.search(r"(?<!^)\b[A-Z][a-z]+", text) is not None
+        is_theirs = lang in ("ja", "ko") or (names_it and is_own_at(text, len(text), lang))
         return is_theirs and says_it_is_over(text, lang) and not names_somebody(text, lang)
 
     @property
