@@ -32,9 +32,7 @@ def bears_on(candidate: Candidate, neighbour: Neighbour) -> bool:
     return (
         _is_ended_by(candidate, neighbour)
         or _is_over_since(candidate, neighbour)
-        or (
-            _is_of_food(candidate.slot) and _is_of_food(neighbour.slot) and _opposed(candidate, [neighbour]) is not None
-        )
+        or (_are_of_food(candidate.slot, neighbour.slot) and _opposed(candidate, [neighbour]) is not None)
     )
 
 
