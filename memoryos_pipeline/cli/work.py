@@ -1,6 +1,7 @@
 """`memoryos work`: one piece of work in words, and the switch of a kind. `memoryos wait`: until it came through."""
 
 import json
+from dataclasses import asdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Look at one piece of work; stop a kind of work and let it go on.", no_args_is_help=True)
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON line.")]
 TIMES = ("created_at", "run_after", "enqueued_at", "claimed_at", "lease_until", "deferred_since", "finished_at")
+LIMIT_COLUMNS = ("provider", "calls_per_minute", "calls_per_hour", "calls_at_once", "minute_calls", "hour_calls")
 Kind = Annotated[str, typer.Argument(help="Kind of work, e.g. distill.")]
 
 
@@ -117,6 +119,24 @@ def limit(
     told = ", ".join(f"{bound} {name.replace('_', ' ')}" for name, bound in given.items() if bound)
     answer = {"provider": provider, **given}
     typer.echo(json.dumps(answer, ensure_ascii=False) if as_json else f"{provider}: {told or 'no limit'}")
+
+
+@app.command()
+def limits(as_json: AsJson = False) -> None:
+    """List what providers may be asked, and what was asked in the minute and the hour that run."""
+    from memoryos_pipeline.store.provider_limits import list_limits  # noqa: PLC0415
+
+    with operating() as operator, operator.owner.across_tenants() as connection:
+        rows = [asdict(each) for each in list_limits(connection)]
+    if as_json:
+        typer.echo(json.dumps({"limits": rows}, ensure_ascii=False, default=str))
+    elif not rows:
+        typer.echo("There is no limit; `memoryos work limit --provider` sets one.")
+    else:
+        table = Table(*(name.replace("_", " ") for name in LIMIT_COLUMNS))
+        for row in rows:
+            table.add_row(*("" if row[name] is None else escape(str(row[name])) for name in LIMIT_COLUMNS))
+        Console().print(table)
 
 
 def _check_kind(kind: str) -> None:

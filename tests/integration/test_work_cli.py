@@ -1,4 +1,4 @@
-"""`memoryos work show` tells of any row, in words, what it waits for."""
+"""`memoryos work show` tells of any row, in words, what it waits for; `work limits` what providers may be asked."""
 
 import json
 from typing import Any
@@ -168,3 +168,16 @@ class TestWorkShow:
 
         assert result.exit_code == 1
         assert result.stderr == "memoryos: there is no work 999999\n"
+
+
+class TestLimits:
+    @pytest.mark.usefixtures("past")
+    def test_what_is_bound_is_shown(self) -> None:
+        """None at first; then what was set, by provider, as a table and as JSON."""
+        invoke = CliRunner().invoke
+        assert "There is no limit" in invoke(app, ["work", "limits"]).stdout
+        assert invoke(app, ["work", "limit", "--provider", "anthropic", "--per-minute", "7"]).exit_code == 0
+        (limit,) = json.loads(invoke(app, ["work", "limits", "--json"]).stdout)["limits"]
+
+        assert (limit["provider"], limit["calls_per_minute"], limit["minute_calls"]) == ("anthropic", 7, 0)
+        assert "anthropic" in invoke(app, ["work", "limits"]).stdout
