@@ -26,7 +26,7 @@ from tests.builders import rows
 from tests.conftest import Stack
 from tests.integration.stages.cold import Cold
 
-PAGES, TRIES = 24, 12
+PAGES, TRIES = 16, 8
 WORK = (WorkKind.DISTILL, WorkKind.MERGE, WorkKind.HEAT, WorkKind.FORGET, WorkKind.EMBED)
 HANDLED = (NotFoundError, CannotUndoError, FencedError, StaleReadError)
 """What callers and workers are told when somebody was there before them; anything else is a fault."""
