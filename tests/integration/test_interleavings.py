@@ -20,11 +20,13 @@ from memoryos_pipeline.stages.embed import embed, embed_together
 from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.stages.record_access import record_access
 from memoryos_pipeline.stages.record_turns import record_turns
+from memoryos_pipeline.stages.set_policy import put_policy
 from memoryos_pipeline.stages.summarize_page import summarize_page
 from memoryos_pipeline.store.database import Database
 from memoryos_pipeline.store.erasure import erase_user
 from memoryos_pipeline.store.events import Event, record_events
 from memoryos_pipeline.store.ledger import complete, owe
+from memoryos_pipeline.store.policies import PolicyRow
 from memoryos_pipeline.store.publishing import pick_due, reap_expired
 from memoryos_pipeline.store.vectors import ensure_space
 from tests.builders import START, create_scope, rows
@@ -424,6 +426,26 @@ class TestErasure:
             prepare,
             lambda session, ground: erase_user(session.app, ground.tenant_id, ground.user),
             lambda session, ground: ground.record(session.app, f"{conversation}/new"),
+            check,
+            first_counts=ERASES,
+            first_gives_way=True,
+        )
+        assert run_all_orders(stack, pair) >= 4
+
+    def test_an_erasure_meets_a_policy_of_the_user(self, stack: Stack) -> None:
+        """A policy is erased with its user, or refused: the name comes back in no order."""
+
+        def check(ground: Ground, ended: Ended) -> None:
+            assert ended.first.rows_removed > 0, ended.first
+            assert isinstance(ended.second, (PolicyRow, ErasedScopeError)), ended.second
+            assert rows(stack, "select 1 from memoryos.policy where user_id = :user", user=ground.user) == []
+
+        pair = Pair(
+            Grounds(stack).owed,
+            lambda session, ground: erase_user(session.app, ground.tenant_id, ground.user),
+            lambda session, ground: put_policy(
+                session.app, ground.tenant_id, user_id=ground.user, preset="default", policy=Policy()
+            ),
             check,
             first_counts=ERASES,
             first_gives_way=True,
