@@ -218,7 +218,7 @@ class TestRequest:
     def test_what_cannot_be_is_refused(self, client: TestClient) -> None:
         """A moment without an offset, an empty span, an unknown tier or a blank name is refused, and named."""
         since = "2026-03-01T00:00:00Z"
-        refused = (
+        refused: tuple[tuple[str, object], ...] = (
             ("since", "2026-03-01"), ("until", "yesterday"), ("until", "2026-03-01T00:00:00Z"), ("tiers", ["lukewarm"]),
             ("tiers", []), ("speaker", " "), ("conversation_id", ""),
         )  # fmt: skip
