@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from uuid import UUID
 
+from memoryos_pipeline.domain.errors import InvalidOutputError, InvalidTurnError
+from memoryos_pipeline.domain.text_gate import gate_text
 from memoryos_pipeline.recall.context import Context, build_context
 from memoryos_pipeline.recall.parts import RecallParts
 from memoryos_pipeline.recall.search import Ask
@@ -36,7 +38,14 @@ class _Unkept:
 def answer(
     parts: RecallParts, tenant_id: UUID, ask: Ask, *, token_budget: int, conversation_id: str | None = None
 ) -> Answer:
-    """Answer from what is recalled. Raises ModelError when a generating model fails."""
+    """Answer from what is recalled. Raises ModelError when a generating model fails, or says what no turn can hold."""
     context = build_context(parts, tenant_id, ask, token_budget=token_budget, conversation_id=conversation_id)
     text = parts.language_model.answer(ask.query, context.text, journal=_Unkept(Payments(parts.database, tenant_id)))
-    return Answer(text, None if text is not None else NO_GENERATION, context)
+    return Answer(None, NO_GENERATION, context) if text is None else Answer(_gated(text), None, context)
+
+
+def _gated(text: str) -> str:
+    try:
+        return gate_text(text, "answer")
+    except InvalidTurnError as error:
+        raise InvalidOutputError(f"the model's answer cannot be used: it {error.problem}") from None

@@ -193,6 +193,17 @@ class TestAnswer:
         assert "blue flowerpot" in answer["context"]
         assert (answer["recorded"], count(stack, "turn")) == (0, 3)
 
+    def test_words_no_turn_can_hold_are_no_answer(self, stack: Stack) -> None:
+        """NUL, a lone surrogate, nothing to see: the model failed, not the server, and nothing is recorded."""
+        asked = {**WHO, "query": "Where is the spare key?", "conversation_id": "c1"}
+        model = TalkingModel()
+        with client_of(stack, recall_parts(stack, language_model=model)) as client:
+            for said in ("a\0b", "\ud800", " \u200b"):
+                model.reply = said
+                answer = client.post("/v1/answer", json=asked)
+                assert (answer.status_code, answer.json()["error"]["code"]) == (503, "model_unavailable")
+        assert count(stack, "turn") == 0
+
     def test_record_false_records_nothing(self, stack: Stack) -> None:
         """A caller that keeps its own turns can ask without recording."""
         remember(stack, *PAST)
