@@ -4,6 +4,7 @@ Postgres decides what is owed and whether it was done; a message is a doorbell t
 """
 
 import gc
+import threading
 from typing import Any
 
 from celery import Celery
@@ -93,9 +94,13 @@ def _log_as_we_do(**_: object) -> None:
 @worker_before_create_process.connect  # type: ignore[untyped-decorator]
 def _set_aside_what_is_loaded(**_: object) -> None:
     """Take what is loaded from the collector, which a parent calls before every fork: nobody is served meanwhile."""
-    if not gc.get_freeze_count():
+    if not _set_aside.is_set():  # to ask the collector would walk it as well
+        _set_aside.set()
         gc.collect()
         gc.freeze()
+
+
+_set_aside = threading.Event()
 
 
 @worker_process_init.connect  # type: ignore[untyped-decorator]

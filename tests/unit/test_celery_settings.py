@@ -1,6 +1,7 @@
 """How messages are delivered: late acknowledged, never redelivered by a lost child, read as JSON and nothing else."""
 
 import gc
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -11,8 +12,9 @@ from workers.celery_app import GRACE_SECONDS, build_app
 
 
 @pytest.fixture
-def thawed() -> Iterator[None]:
-    """Whatever a test takes from the collector is given back."""
+def thawed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A process that has set nothing aside yet; whatever a test takes from the collector is given back."""
+    monkeypatch.setattr(celery_app, "_set_aside", threading.Event())
     yield
     gc.unfreeze()
 
