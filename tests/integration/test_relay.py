@@ -151,7 +151,10 @@ class TestTick:
         counted = _indexes(stack, publishing.IN_BROKER, kinds=["summarize"], stale_seconds=30)
         reaped = _indexes(stack, publishing.REAP, buries=True)
 
+        suspected = _indexes(stack, publishing.SUSPECTED)
+
         assert counted == {"work_rung"}
+        assert suspected == {"work_suspect"}
         assert reaped == {"work_leased", "work_spent", "work_pkey"}
 
     def test_an_emptied_broker_is_noticed(self, stack: Stack, broker: Redis) -> None:
