@@ -85,7 +85,7 @@ def _column(candidates: Candidates, name: str) -> Floats:
     found = candidates.features.get(name)
     if name == "entity" and found is not None:
         owners = candidates.features.get("entity_owners", np.ones(len(candidates)))
-        return found / (1.0 + 0.001 * (np.nan_to_num(owners, nan=1.0) - 1.0) ** 2)
+        return found * (1.0 / (1.0 + 0.001 * (np.nan_to_num(owners, nan=1.0) - 1.0) ** 2))
     return np.full(len(candidates), np.nan) if found is None else found
 
 
