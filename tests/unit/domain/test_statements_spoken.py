@@ -67,6 +67,21 @@ class TestRead:
         assert sum(read) <= 0.05 * len(read)
 
 
+class TestNormalize:
+    @pytest.mark.parametrize(
+        ("lang", "text"),
+        [
+            ("ko", "최근에 검도를 시작했어요."), ("ko", "오월부터 검도 배우기 시작했어."),
+            ("ja", "道場で剣道を習っています。"), ("zh", "我上周停用阿司匹林了。"),
+        ],
+    )  # fmt: skip
+    def test_when_and_where_are_no_part_of_the_thing(self, lang: str, text: str) -> None:
+        """What is told again with another time or place is the same thing."""
+        slot = find_slot(text, lang)
+        assert slot is not None
+        assert slot.attribute in {"habit|검도", "habit|剣道", "habit|阿司匹林"}
+
+
 class TestLeaveOut:
     @pytest.mark.parametrize(
         "text",
