@@ -40,12 +40,14 @@ def search(  # noqa: PLR0913, PLR0917 - one option each
     tiers: Tiers = None,
     conversation: Conversation = None,
     speaker: Speaker = None,
+    min_score: Annotated[float | None, typer.Option(help="Leave out results below this score.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Find turns, pages and knowledge, best first, with why and where from."""
     body = {
         "query": query, "user_id": user_id, "agent_id": agent_id, "limit": limit, "now": now, "since": since,
         "until": until, "tiers": tiers or None, "conversation_id": conversation, "speaker": speaker,
+        "min_score": min_score,
     }  # fmt: skip
     _show(post("/v1/search", body), as_json=as_json, show=_show_results)
 

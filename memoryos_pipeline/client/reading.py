@@ -22,8 +22,9 @@ class ReadingClient(Transport):
         """Return what matches a query over hot, warm and cold, with score, why, date and source turns.
 
         `options` are further fields of POST /v1/search, e.g. `agent_id`, `kinds`, the filters `since`, `until`,
-        `tiers`, `conversation_id` and `speaker`, or `min_position` (of a receipt) and `max_wait_ms`: the answer then
-        says under `behind` what of it cannot be read yet. Moments are aware `datetime` or ISO 8601 with an offset.
+        `tiers`, `conversation_id` and `speaker`, `min_score`, or `min_position` (of a receipt) and `max_wait_ms`: the
+        answer then says under `behind` what of it cannot be read yet. Moments are aware `datetime` or ISO 8601 with an
+        offset.
         """
         return self._ask("/v1/search", {"query": query, "user_id": user_id, "limit": limit, **options})
 

@@ -14,7 +14,7 @@ from memoryos_pipeline.domain.ids import mint_id, scope_id
 from memoryos_pipeline.models.lexical import lexical_terms, query_terms
 from memoryos_pipeline.recall.filters import ANYTHING, Filters
 from memoryos_pipeline.recall.parts import RecallParts
-from memoryos_pipeline.recall.results import Result, as_result, of_statement
+from memoryos_pipeline.recall.results import Result, as_result, at_least, of_statement
 from memoryos_pipeline.store.past import Past, read_past
 from memoryos_pipeline.store.search import ScopeKey
 
@@ -33,6 +33,7 @@ class PastQuestion:
     limit: int = 10
     kinds: tuple[str, ...] = ("turn", "knowledge")
     filters: Filters = ANYTHING
+    min_score: float = -math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ def search_past(parts: RecallParts, tenant_id: UUID, asked: PastQuestion) -> Pas
     scores = bm25(query_terms(asked.query, "und"), texts)
     order = sorted((n for n, score in enumerate(scores) if score > 0), key=lambda n: (-scores[n], -n))
     ranked = tuple(_scored(found[n], scores[n]) for n in order[: asked.limit])
-    return PastRetrieval(mint_id(), ranked)
+    return PastRetrieval(mint_id(), at_least(ranked, asked.min_score))
 
 
 def bm25(terms: Sequence[str], texts: Sequence[Sequence[str]]) -> list[float]:

@@ -125,6 +125,11 @@ def describe(connection: Connection, key: ScopeKey, ranked: Ranked, *, limit: in
     return tuple(_result(ranked, texts, position, repeats) for position, repeats in kept.items())
 
 
+def at_least(results: Sequence[Result], min_score: float) -> tuple[Result, ...]:
+    """Return the results with that score or a higher one."""
+    return tuple(result for result in results if result.score >= min_score)
+
+
 def as_result(turn: FoundTurn) -> Result:
     """Return a turn as a result without a score, for the recent turns of a context."""
     return _of_turn(turn, (), score=0.0)

@@ -1,5 +1,6 @@
 """Search: read the question, embed it outside any transaction, gather, rank, explain."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -23,7 +24,7 @@ from memoryos_pipeline.recall.links import PROFILES, with_links
 from memoryos_pipeline.recall.parity import rank_as
 from memoryos_pipeline.recall.parts import RecallParts
 from memoryos_pipeline.recall.question import Question, read_question
-from memoryos_pipeline.recall.results import Ranked, Result, describe
+from memoryos_pipeline.recall.results import Ranked, Result, at_least, describe
 from memoryos_pipeline.store.policies import find_policy_of_scope
 from memoryos_pipeline.store.search import Frame, ScopeKey, read_frame
 
@@ -36,7 +37,8 @@ class Ask:
     """One question to one user's memory with one agent. `now` is what relative dates are seen from.
 
     `profile` is a ranking of `domain.ranking_profiles`; None takes the one of the scope's policy.
-    `filters` are a gate: as many results as match, up to the limit, and no other.
+    `filters` are a gate: as many results as match, up to the limit, and no other. `min_score` leaves out the worse
+    ones; what a score may be depends on the profile.
     """
 
     user_id: str
@@ -48,6 +50,7 @@ class Ask:
     include_history: bool = False
     profile: str | None = None
     filters: Filters = ANYTHING
+    min_score: float = -math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,7 @@ def search(parts: RecallParts, tenant_id: UUID, ask: Ask) -> Retrieval:
         ranked = _rank(evidence, candidates, ask, policy, gate=arms.gate)
         if (ask.profile or policy.ranking) in PROFILES:
             ranked = with_links(connection, key, ranked)
-        results = describe(connection, key, ranked, limit=ask.limit)
+        results = at_least(describe(connection, key, ranked, limit=ask.limit), ask.min_score)
     if reading.vector is not None and not len(evidence.dense.owners) and evidence.has_indexed_turns:
         reading.degraded.append(DEGRADED_NO_VECTORS)
     not_said = find_doubt(evidence, candidates)

@@ -41,7 +41,7 @@ class TestMemory:
         assert sum(told_turns) == len(told.lines)
         assert len(asked) == len(told.talks.questions) >= 5
         assert (row["r10"] > 0.7) is (name != "hot only")
-        assert (row["facts_found"] > 0.5) is (name == "full")
+        assert (row["facts_found"] > 0.25) is (name == "full")  # of nine months that nobody asked about: the rest faded
         assert (row["old_truth_live"] is None) is (name != "full")
         assert (row["live_items"] > 30) is (name != "hot only")
         assert row["live_items"] > 0

@@ -1,6 +1,8 @@
 """Recall over HTTP: search, context and answer. Reads write nothing; what was shown is recorded afterwards."""
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -119,9 +121,12 @@ class SearchBody(Question):
     """A search, in one conversation when `conversation_id` is given.
 
     With `as_of` it is one in the past: turns and statements as they were then, ranked by words.
+    Results below `min_score` are left out. Higher is better. The range is the profile's: the default and a cosine are
+    at most 1, words alone have no bound.
     """
 
     limit: int = Field(10, ge=1, le=100)
+    min_score: float | None = Field(None, allow_inf_nan=False)
     as_of: datetime | None = None
     conversation_id: str | None = None
 
@@ -133,6 +138,14 @@ class SearchBody(Question):
     def within(self) -> str | None:
         """Return the conversation that results must be from."""
         return self.conversation_id
+
+    def ask(self, limit: int = 10) -> Ask:
+        """Return the question as recall takes it."""
+        return replace(super().ask(limit), min_score=self.least())
+
+    def least(self) -> float:
+        """Return the lowest score that is wanted."""
+        return -math.inf if self.min_score is None else self.min_score
 
     @field_validator("as_of", mode="before")
     @classmethod
@@ -208,8 +221,9 @@ async def post_answer(body: AnswerBody, request: Request, caller: Reader) -> JSO
 def _search_past(parts: Parts, caller: Caller, body: SearchBody, at: datetime) -> dict[str, Any]:
     kinds = tuple(body.kinds) if body.kinds else KINDS
     asked = PastQuestion(
-        body.user_id, body.agent_id, body.query, at, limit=body.limit, kinds=kinds, filters=body.filters()
-    )
+        body.user_id, body.agent_id, body.query, at, limit=body.limit, kinds=kinds, filters=body.filters(),
+        min_score=body.least(),
+    )  # fmt: skip
     found = search_past(parts, caller.tenant_id, asked)
     return {
         "retrieval_id": str(found.retrieval_id),

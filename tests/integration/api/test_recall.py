@@ -75,6 +75,18 @@ class TestSearch:
         assert answer["not_said"] == {"actor": "maya", "doubt": -1.0}
         assert nobody["not_said"] is None
 
+    @pytest.mark.parametrize("when", [{}, {"as_of": "2100-01-01T00:00:00+00:00"}, {"profile": "mem0_v1"}])
+    def test_a_least_score_takes_away_the_worse_ones(self, client: TestClient, when: dict[str, str]) -> None:
+        """What is left is what was there, from the best down; a score nobody has leaves nothing."""
+        asked = {**WHO, **when, "query": "Where did the dentist move, and where is the spare key?"}
+        whole = client.post("/v1/search", json=asked).json()["results"]
+        least = whole[1]["score"]
+        kept = client.post("/v1/search", json={**asked, "min_score": least}).json()["results"]
+
+        assert [each["content"] for each in kept] == [each["content"] for each in whole if each["score"] >= least]
+        assert 2 <= len(kept) <= len(whole)
+        assert client.post("/v1/search", json={**asked, "min_score": 1e6}).json()["results"] == []
+
     def test_what_was_posted_is_found_at_once(self, client: TestClient) -> None:
         """A turn is searchable as soon as its 202 was sent, and nothing ran in between."""
         turn = {
