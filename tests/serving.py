@@ -21,6 +21,8 @@ def serving(parts: Parts) -> Iterator[str]:
     thread.start()
     while not server.started and thread.is_alive():
         time.sleep(0.01)
-    yield f"http://127.0.0.1:{port}"
-    server.should_exit = True
-    thread.join()
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:  # or a test that fails would never end
+        server.should_exit = True
+        thread.join()

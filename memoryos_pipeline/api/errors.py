@@ -9,6 +9,7 @@ from starlette.exceptions import HTTPException
 
 from memoryos_pipeline.api.json_body import InvalidJsonError
 from memoryos_pipeline.domain.errors import (
+    AlreadyKnownError,
     ContendedError,
     ErasedScopeError,
     InvalidTurnError,
@@ -43,6 +44,7 @@ STATUS: dict[type[MemoryosError], tuple[int, str]] = {
     NotFoundError: (404, "not_found"),
     InvalidPolicyError: (422, "invalid_policy"),
     CannotUndoError: (409, "cannot_undo"),
+    AlreadyKnownError: (409, "already_known"),
     ModelError: (503, "model_unavailable"),
 }
 

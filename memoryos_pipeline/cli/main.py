@@ -20,7 +20,7 @@ from memoryos_pipeline.cli.eval_ablation import ablation as eval_ablation
 from memoryos_pipeline.cli.eval_conflicts import conflicts as eval_conflicts
 from memoryos_pipeline.cli.eval_conflicts import corpus
 from memoryos_pipeline.cli.ingest import ingest
-from memoryos_pipeline.cli.pin import forget, forgetting, pin, unpin
+from memoryos_pipeline.cli.pin import forget, forgetting, pin, revise, unpin
 from memoryos_pipeline.cli.processes import api, beat, migrate, relay, worker
 from memoryos_pipeline.cli.reembed import reembed
 from memoryos_pipeline.cli.restore import restore
@@ -38,8 +38,8 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 COMMANDS = (
-    up, demo, env, status, ingest, search, context, chat, show, forget, restore, pin, unpin, forgetting, simulate, sql,
-    doctor, clock, reembed, wait, migrate, api, worker, relay, beat,
+    up, demo, env, status, ingest, search, context, chat, show, revise, forget, restore, pin, unpin, forgetting,
+    simulate, sql, doctor, clock, reembed, wait, migrate, api, worker, relay, beat,
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(command)

@@ -1,4 +1,4 @@
-"""`memoryos pin`, `unpin`, `forget` and `forgetting`: keep or drop a statement, and see what is about to go."""
+"""`memoryos pin`, `unpin`, `revise`, `forget`, `forgetting`: keep, change or drop a statement, see what is to go."""
 
 import json
 from typing import Annotated
@@ -33,6 +33,23 @@ def forget(knowledge_id: KnowledgeId, as_json: AsJson = False) -> None:
         typer.echo(f"It is in no search any more; `memoryos restore {knowledge_id}` brings it back.")
     else:
         typer.echo("It was forgotten already.")
+
+
+def revise(
+    knowledge_id: KnowledgeId,
+    content: Annotated[str, typer.Argument(help="What it says from now on.")],
+    as_json: AsJson = False,
+) -> None:
+    """Let a statement say something else from now on; what it said becomes history, its sources stay."""
+    answer = send("PATCH", f"/v1/knowledge/{segment(knowledge_id)}", {"content": content})
+    if as_json:
+        typer.echo(json.dumps(answer))
+    elif answer["changed"]:
+        typer.echo(
+            f"It is {answer['knowledge_id']} now; `memoryos conflicts undo {answer['verdict_id']}` takes it back."
+        )
+    else:
+        typer.echo("It says that already.")
 
 
 def forgetting(

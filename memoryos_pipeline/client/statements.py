@@ -37,6 +37,15 @@ class StatementClient(Transport):
         """Forget a statement (mem0's name for `forget`)."""
         return self.forget(memory_id)
 
+    def update(self, memory_id: str, content: str) -> Row:
+        """Let a live statement say something else from now on; what it said becomes history, its sources stay.
+
+        Returns `knowledge_id` (of the version that holds now), `verdict_id` (undoes it) and `changed`. Raises
+        NotFoundError, and ConflictError when another live statement says that.
+        """
+        answer: Row = self.request("PATCH", _path(memory_id), json={"content": content})
+        return answer
+
     def restore(self, memory_id: str) -> Row:
         """Bring a forgotten statement back within its grace period; `restored` tells whether it was forgotten."""
         answer: Row = self.request("POST", f"{_path(memory_id)}/restore", json={})

@@ -45,6 +45,10 @@ class NotFoundError(MemoryosError):
     """There is no such thing in this tenant."""
 
 
+class AlreadyKnownError(MemoryosError):
+    """Another live statement of this memory says exactly that."""
+
+
 class FencedError(MemoryosError):
     """Another worker owns this work row by now; nothing was written."""
 

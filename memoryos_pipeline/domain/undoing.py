@@ -103,8 +103,8 @@ def plan_undo(swaps: Sequence[Swap], current: Mapping[UUID, Standing]) -> list[S
     return sorted(found, key=lambda swap: (swap.after.is_live and swap.after.slot is not None, swap.after.is_live))
 
 
-def reverse(done: Sequence[Swap]) -> dict[str, Any]:
-    """Return the undo record of an undo: what was written, the other way round."""
+def record_swaps(done: Sequence[Swap]) -> dict[str, Any]:
+    """Return the undo record of rows that were written."""
     swaps = [{"before": _as_json(swap.before), "after": _as_json(swap.after)} for swap in done]
     return {"swaps": swaps, "source": None}
 
@@ -117,8 +117,13 @@ def _beside(row: Truth) -> Truth:
     )  # fmt: skip
 
 
+def standing_of(row: Truth) -> Standing:
+    """Return the changeable part of a row."""
+    return Standing(**{name: getattr(row, name) for name in (*IDS, *MOMENTS, *PLAIN)})
+
+
 def _written(row: Truth) -> dict[str, Any]:
-    return _as_json(Standing(**{name: getattr(row, name) for name in (*IDS, *MOMENTS, *PLAIN)}))
+    return _as_json(standing_of(row))
 
 
 def _as_json(row: Standing) -> dict[str, Any]:

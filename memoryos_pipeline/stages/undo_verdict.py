@@ -17,7 +17,7 @@ from memoryos_pipeline.domain.undoing import (
     plan_undo,
     read_source,
     read_swaps,
-    reverse,
+    record_swaps,
 )
 from memoryos_pipeline.domain.work import Owed, WorkKind
 from memoryos_pipeline.stages.parts import Parts
@@ -101,7 +101,7 @@ def _keep(connection: Connection, tenant_id: UUID, verdict: StoredVerdict, done:
         "reason": f"undo of {verdict.verdict_id}",
         "page_id": verdict.evidence.get("page_id"),
         "undoes": str(verdict.verdict_id),
-        "undo": reverse(done),
+        "undo": record_swaps(done),
     }
     row = VerdictRow(undo_id, "COEXIST", verdict.new_id, verdict.old_id, verdict.new_content, evidence)
     record_verdicts(connection, tenant_id, verdict.scope_id, rows=[row], decided_by=PERSON)

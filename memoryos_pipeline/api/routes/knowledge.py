@@ -4,16 +4,34 @@ from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Request
+from pydantic import BaseModel, ConfigDict, field_validator
 from starlette.concurrency import run_in_threadpool
 
 from memoryos_pipeline.api.auth import require
+from memoryos_pipeline.api.json_body import JsonRoute
+from memoryos_pipeline.domain.text_gate import gate_text
 from memoryos_pipeline.stages.forget_statement import forget_statement
 from memoryos_pipeline.stages.pin import pin_knowledge
 from memoryos_pipeline.stages.restore import restore_knowledge
+from memoryos_pipeline.stages.revise_statement import revise_statement
 from memoryos_pipeline.store.tenants import Caller
 
-router = APIRouter(prefix="/v1", tags=["knowledge"])
+router = APIRouter(prefix="/v1", tags=["knowledge"], route_class=JsonRoute)
 Writer = Annotated[Caller, Depends(require("ingest"))]
+MAX_STATEMENT_BYTES = 8 * 1024
+
+
+class RevisionBody(BaseModel):
+    """New words for a statement."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    content: str
+
+    @field_validator("content")
+    @classmethod
+    def _told(cls, value: str) -> str:
+        return gate_text(value, "content", max_bytes=MAX_STATEMENT_BYTES)
 
 
 @router.delete("/knowledge/{knowledge_id}")
@@ -26,6 +44,19 @@ async def forget(request: Request, caller: Writer, knowledge_id: UUID) -> dict[s
     parts = request.app.state.parts
     forgotten = await run_in_threadpool(forget_statement, parts, caller.tenant_id, knowledge_id)
     return {"knowledge_id": knowledge_id, "forgotten": forgotten}
+
+
+@router.patch("/knowledge/{knowledge_id}")
+async def revise(request: Request, caller: Writer, knowledge_id: UUID, body: RevisionBody) -> dict[str, object]:
+    """Let a live statement say something else from now on; what it said becomes history, its sources stay.
+
+    `knowledge_id` is the version that holds now, soon found by its new words; `verdict_id` undoes it. `changed` is
+    false when it says that already. 404 when it is unknown, or history; 409 when another live statement says that.
+    """
+    parts = request.app.state.parts
+    revised = await run_in_threadpool(revise_statement, parts, caller.tenant_id, knowledge_id, body.content)
+    changed = revised.verdict_id is not None
+    return {"knowledge_id": revised.knowledge_id, "verdict_id": revised.verdict_id, "changed": changed}
 
 
 @router.post("/knowledge/{knowledge_id}/restore")

@@ -74,7 +74,10 @@ class TestStranger:
         for method, path in _places(client):
             for filled in _filled(path, given):
                 answer = client.request(
-                    method, filled, params={"user_id": "maya"}, json=body if method == "POST" else None
+                    method,
+                    filled,
+                    params={"user_id": "maya"},
+                    json={"POST": body, "PATCH": {"content": "mine"}}.get(method),
                 )
                 seen.append((method, path, answer.status_code))
                 asked_back = answer.text.replace(body["query"], "")

@@ -1,5 +1,6 @@
 """Forgetting one statement and bringing it back over HTTP, by SDK and by command."""
 
+import json
 from uuid import UUID
 
 import pytest
@@ -8,6 +9,7 @@ from typer.testing import CliRunner
 
 from memoryos_pipeline.cli.main import app
 from memoryos_pipeline.client import MemoryClient
+from memoryos_pipeline.client.errors import InvalidRequestError, NotFoundError
 from memoryos_pipeline.store.tenants import mint_key
 from tests.integration.api.conftest import Api
 from tests.integration.readmodels.past import live_a_past
@@ -61,6 +63,31 @@ class TestRestore:
             assert client.unpin(knowledge_id)["changed"]
             assert client.get(knowledge_id)["content"] == said["content"]
 
+    def test_a_person_writes_it_anew(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+        """By SDK and by command: the version that holds now is told, the old one is history; nonsense is refused."""
+        live_a_past(api.stack.app, api.stack.tenant_id)
+        old = str(_one(api, "active"))
+        key = mint_key(api.stack.owner, api.stack.tenant_id)
+        with serving(api.parts) as url, MemoryClient(url, key) as client:
+            new = client.update(old, "彼女は今、屋久島に住んでいる")
+            assert new["changed"]
+            assert new["verdict_id"]
+            assert [each["status"] for each in client.history(new["knowledge_id"])][-2:] == ["superseded", "active"]
+            with pytest.raises(NotFoundError):
+                client.update(old, "something")
+            for content in ("", "  ", "a\x00b", "x" * 10_000):
+                with pytest.raises(InvalidRequestError):
+                    client.update(new["knowledge_id"], content)
+            monkeypatch.setenv("MEMORYOS_API_URL", url)
+            monkeypatch.setenv("MEMORYOS_API_KEY", key)
+            told = CliRunner().invoke(app, ["revise", new["knowledge_id"], "그녀는 제주도에 산다"])
+            assert "conflicts undo" in told.stdout
+            [live] = [
+                each for each in client.get_all(user_id=client.get(old)["user_id"]) if "제주도" in each["content"]
+            ]
+            again = CliRunner().invoke(app, ["revise", live["knowledge_id"], "그녀는 제주도에 산다", "--json"])
+            assert json.loads(again.stdout.splitlines()[-1])["changed"] is False
+
     def test_an_id_is_no_way_to_another_path(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
         """Whatever is given for an id or a name stays one segment: `unpin ../users/maya?` erases nobody."""
         key = mint_key(api.stack.owner, api.stack.tenant_id)
@@ -73,8 +100,9 @@ class TestRestore:
         with serving(api.parts) as url, MemoryClient(url, key) as client:
             monkeypatch.setenv("MEMORYOS_API_URL", url)
             monkeypatch.setenv("MEMORYOS_API_KEY", key)
-            for command in ("forget", "unpin", "restore"):
-                assert CliRunner().invoke(app, [command, "../users/maya?x="]).exit_code == 1
+            for command in (["forget"], ["unpin"], ["restore"]):
+                assert CliRunner().invoke(app, [*command, "../users/maya?x="]).exit_code == 1
+            assert CliRunner().invoke(app, ["revise", "../users/maya?x=", "words"]).exit_code == 1
             assert client.watermarks("a/../b", user_id="../maya")["recorded"] == 1
             assert client.delete_user("../maya")["rows_removed"]
             assert [turn["user_id"] for turn in client.turns(user_id="maya")] == ["maya"]
