@@ -21,7 +21,6 @@ _STILL = (
 )
 _HAVE = r"(?:have |'ve |’ve )?"
 _BE = r"(?:'m|’m|'re|’re| am| are|'ve been|’ve been| have been| was always)"
-_NO_MORE = r"(?:no longer|(?:don['’]?t|do not|won't|can't|cannot|never)(?: \w+ly)?(?: want to| need to)?)"
 _STOP = r"(?:give up|gave up|given up|giving up|quit|quitted|stop(?:ped)?|drop(?:ped)?(?! off| by| in)|cut out|done with|through with|finished with|abandon(?:ed)?|ceased|kicked|packed in)"
 _ROUTINE = r"(?= ?(?:[^.;!?]*\b(?:every|each|twice|once a|times a|daily|weekly|on (?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|in the (?:evenings?|mornings?)|at the moment|for now|these days|regularly|right now|until further)\b))"
 _JOBS = (

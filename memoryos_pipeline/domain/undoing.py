@@ -12,6 +12,9 @@ from uuid import UUID
 from memoryos_pipeline.domain.errors import MemoryosError
 from memoryos_pipeline.domain.truths import Ruling, Truth
 
+PERSON = "person"
+"""Who undoes or revises is whoever holds a key; no model does."""
+
 IDS = ("knowledge_id", "lineage_id", "superseded_by")
 MOMENTS = ("valid_from", "valid_to", "last_reinforced_at", "pinned_at")
 PLAIN = ("version", "slot", "status", "close_reason", "importance", "strength_days")

@@ -1,5 +1,6 @@
 """Revise one statement by decision: new words, the old ones as history, in a decision that can be undone."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from uuid import UUID
@@ -11,7 +12,7 @@ from memoryos_pipeline.domain.ids import derive_id
 from memoryos_pipeline.domain.language import detect_language
 from memoryos_pipeline.domain.policies import Policy
 from memoryos_pipeline.domain.truths import Truth, content_key
-from memoryos_pipeline.domain.undoing import Standing, Swap, record_swaps, standing_of
+from memoryos_pipeline.domain.undoing import PERSON, Standing, Swap, record_swaps, standing_of
 from memoryos_pipeline.domain.work import Owed, WorkKind
 from memoryos_pipeline.stages.parts import Parts
 from memoryos_pipeline.store.clock import read_now
@@ -26,7 +27,6 @@ from memoryos_pipeline.store.revising import Revision, copy_statement, find_twin
 from memoryos_pipeline.store.vectors import remove_index_rows
 from memoryos_pipeline.store.verdicts import VerdictRow, record_verdicts
 
-PERSON = "person"
 REASON = "revised by a person"
 
 
@@ -51,7 +51,8 @@ class _Change:
 def revise_statement(parts: Parts, tenant_id: UUID, knowledge_id: UUID, content: str) -> Revised:
     """Let a live statement say something else from now on; it keeps its sources, its weight and a pin.
 
-    What it said becomes history, as of now. Words that it has already change nothing. Raises NotFoundError when it is
+    What it said becomes history, as of now. Words that it has already change nothing, nor does the
+    same revision sent again. Raises NotFoundError when it is
     unknown or not live, AlreadyKnownError when another live statement says that.
     """
     return try_again(partial(_revise_once, parts, tenant_id, knowledge_id, content))
@@ -65,7 +66,7 @@ def _revise_once(parts: Parts, tenant_id: UUID, knowledge_id: UUID, content: str
         truths = load_truths(connection, tenant_id, found.scope_id, ids=[knowledge_id])
         old = next((truth for truth in truths if truth.knowledge_id == knowledge_id), None)
         if old is None or not old.is_live:
-            raise NotFoundError("this statement is history; revise the one that holds now")
+            return _done_already(truths, old, content)
         if content_key(content) == old.content_key:
             return Revised(knowledge_id, None)
         if find_twin(connection, tenant_id, knowledge_id, content_key(content)) is not None:
@@ -78,6 +79,15 @@ def _revise_once(parts: Parts, tenant_id: UUID, knowledge_id: UUID, content: str
         )  # fmt: skip
         governed = parts.under_policy(connection, tenant_id, found.scope_id)
         return _write(governed, connection, tenant_id, _Change(found.scope_id, old, new, content))
+
+
+def _done_already(truths: Sequence[Truth], old: Truth | None, content: str) -> Revised:
+    """Answer a request that is sent again because its answer got lost as it was answered. Raises NotFoundError."""
+    for truth in truths:
+        is_next = old is not None and truth.knowledge_id == old.superseded_by
+        if is_next and truth.is_live and truth.content_key == content_key(content):
+            return Revised(truth.knowledge_id, None)
+    raise NotFoundError("this statement is history; revise the one that holds now")
 
 
 def _write(parts: Parts, connection: Connection, tenant_id: UUID, change: _Change) -> Revised:

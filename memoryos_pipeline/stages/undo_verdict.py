@@ -11,6 +11,7 @@ from memoryos_pipeline.domain.forgetting import Hold, ends_at
 from memoryos_pipeline.domain.ids import derive_id
 from memoryos_pipeline.domain.policies import Policy
 from memoryos_pipeline.domain.undoing import (
+    PERSON,
     CannotUndoError,
     Standing,
     Swap,
@@ -37,9 +38,6 @@ from memoryos_pipeline.store.verdicts import (
     record_verdicts,
     write_standings,
 )
-
-PERSON = "person"
-"""Who undoes is whoever holds a key; no model does."""
 
 
 def undo_verdict(parts: Parts, tenant_id: UUID, verdict_id: UUID) -> UUID:

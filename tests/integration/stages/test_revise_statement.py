@@ -102,8 +102,10 @@ class TestReviseStatement:
         old = _learn(cold, "I play the cello")
         assert revise_statement(cold.parts, cold.tenant_id, old, " i  PLAY the cello").verdict_id is None
         new = revise_statement(cold.parts, cold.tenant_id, old, "Maya plays the viola")
+        again = revise_statement(cold.parts, cold.tenant_id, old, "Maya plays the viola")
+        assert (again.knowledge_id, again.verdict_id) == (new.knowledge_id, None)
         with pytest.raises(NotFoundError, match="history"):
-            revise_statement(cold.parts, cold.tenant_id, old, "Maya plays the viola")
+            revise_statement(cold.parts, cold.tenant_id, old, "Maya plays the harp")
         assert revise_statement(cold.parts, cold.tenant_id, new.knowledge_id, "Maya plays the viola").verdict_id is None
         assert len(cold.rows(ROW)) == 2
 
